@@ -1,0 +1,81 @@
+# Every target first makes .venv with the pinned dependencies; nothing but Python >= 3.10 and make is needed.
+#
+#   PYTHON=python3.12                                      the interpreter that .venv is made from
+#   TORCH_INDEX=https://download.pytorch.org/whl/cpu       where torch comes from (default: pip's own settings)
+#   ADVDIFF_DATA=/path/to/data                             where the data sets lie
+#   ADVDIFF_PROFILE=full                                   the paper's protocol instead of the quick one
+#   WORKERS=4                                              processes that share the tests (default: 2)
+
+PYTHON      ?= python3
+TORCH_INDEX ?=
+WORKERS     ?= 2
+NOTEBOOKS   ?= notebooks
+NBVAL       ?= --nbval
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+EXTRAS := book,test,data,cluster,ode
+TORCH  := $(shell sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export ADVDIFF_PROFILE ?= quick
+
+# One numerical thread per worker, so that the workers do not fight over the cores.
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST     := $(ONE_THREAD) $(BIN)/python -m pytest -n $(WORKERS)
+
+.DEFAULT_GOAL := help
+.PHONY: help install book test quick unit nbval notebooks lint typecheck bench clean distclean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## make .venv with the pinned dependencies
+
+# torch goes first and alone, so that TORCH_INDEX serves torch and nothing else; its own dependencies
+# come with the second command, under the constraints.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "advdiff needs Python 3.10 or newer, and $(PYTHON) is " + sys.version.split()[0] + "; try make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
+	$(BIN)/python -m pip install -c constraints.txt -e ".[$(EXTRAS)]"
+	@touch $@
+
+# Kept doctrees would hide the warnings of an earlier build, so a build always starts from the sources.
+book: $(STAMP) ## build the book from the committed notebooks and say where it is
+	rm -rf _build/.doctrees _build/html
+	$(BIN)/jupyter-book build . --warningiserror --nitpick --keep-going
+	@printf '\nThe book is ready: open\n  file://%s/_build/html/index.html\n' '$(CURDIR)'
+
+test: lint typecheck unit nbval book ## everything that CI checks
+
+quick: $(STAMP) ## the inner loop: ruff and the fast tests
+	$(BIN)/ruff check .
+	MPLBACKEND=agg $(PYTEST) -x -q -m "not slow" tests
+
+unit: $(STAMP) ## all unit and property tests
+	MPLBACKEND=agg $(PYTEST) tests
+
+nbval: $(STAMP) ## run every notebook and compare its outputs strictly with the committed ones
+	$(PYTEST) --dist loadscope $(NBVAL) --nbval-current-env --timeout 3600 $(NOTEBOOKS)
+
+notebooks: $(STAMP) ## execute the notebooks anew, in place
+	$(ONE_THREAD) $(BIN)/python tools/execute_notebooks.py $(NOTEBOOKS)
+
+lint: $(STAMP) ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+typecheck: $(STAMP) ## mypy
+	$(BIN)/mypy
+
+bench: $(STAMP) ## time the solvers against each other
+	$(BIN)/advdiff bench
+
+clean: ## remove what was built, keep .venv
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info build dist
+	find advdiff tests tools notebooks -name __pycache__ -o -name .ipynb_checkpoints 2>/dev/null | xargs rm -rf
+
+distclean: clean ## remove .venv as well
+	rm -rf $(VENV)

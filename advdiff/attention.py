@@ -1,0 +1,157 @@
+"""The coupling C: global attention as a matrix of rank at most d + 1 within each graph."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from advdiff.checks import check_finite, check_floating
+from advdiff.propagator import Propagator
+from advdiff.segments import Segments
+
+
+class Attention:
+    r"""The paper's normalised dot-product attention, kept as a product of two thin matrices.
+
+    .. math::
+        c_{uv} = \frac{1 + \hat{\mathbf q}_u^\top \hat{\mathbf k}_v}{\sum_w (1 + \hat{\mathbf q}_u^\top \hat{\mathbf k}_w)},
+        \qquad \hat{\mathbf q} = \mathbf q / \|\mathbf q\|_2, \quad \hat{\mathbf k} = \mathbf k / \|\mathbf k\|_2
+
+    The sums run over the nodes of u's own graph. With n the row sums, C = U Wᵀ where
+    U = diag(n)⁻¹ [1, Q̂] (``left``) and W = [1, K̂] (``right``), so ``C @ Z`` costs O(N d F) and no N×N matrix
+    is ever formed. Rows sum to 1 and entries are not negative.
+
+    A zero query or key vector has no direction: its normalised vector is 0, and a zero query attends
+    uniformly. So does a query opposite to every key, whose row would be 0/0.
+
+    Args:
+        query: [N, d], or [N, H, d] for H heads.
+        key: the same shape.
+        batch: [N] graph number of each node (PyG), or None for a single graph.
+    """
+
+    left: Tensor
+    right: Tensor
+    segments: Segments
+    multi_head: bool
+
+    def __init__(self, query: Tensor, key: Tensor, batch: Tensor | None = None) -> None:
+        if query.shape != key.shape or query.dim() not in (2, 3):
+            raise ValueError(
+                f"query has shape {tuple(query.shape)} and key {tuple(key.shape)}; both must be [N, d] or [N, H, d]."
+            )
+        if query.dtype != key.dtype or query.device != key.device:
+            raise ValueError(
+                f"query is {query.dtype} on {query.device} and key {key.dtype} on {key.device}; make them agree."
+            )
+        for name, tensor in (("query", query), ("key", key)):
+            check_floating(name, tensor)
+            check_finite(name, tensor)
+        self.multi_head = query.dim() == 3
+        if not self.multi_head:
+            query, key = query.unsqueeze(1), key.unsqueeze(1)
+        self.segments = Segments(query.size(0), batch, query.device)
+        self.left, self.right = _Factors.apply(query, key, self.segments)
+
+    @classmethod
+    def from_factors(cls, left: Tensor, right: Tensor, segments: Segments, multi_head: bool) -> Attention:
+        """The operator U Wᵀ from its factors [N, H, r], as they are."""
+        attention = object.__new__(cls)
+        attention.left, attention.right = left, right
+        attention.segments, attention.multi_head = segments, multi_head
+        return attention
+
+    @property
+    def num_nodes(self) -> int:
+        return self.left.size(0)
+
+    @property
+    def heads(self) -> int:
+        return self.left.size(1)
+
+    @property
+    def rank(self) -> int:
+        """The rank bound d + 1."""
+        return self.left.size(2)
+
+    @property
+    def T(self) -> Attention:
+        return Attention.from_factors(self.right, self.left, self.segments, self.multi_head)
+
+    @property
+    def propagator(self) -> Propagator:
+        """C as the special case β = 0 of P = C + βV."""
+        return Propagator(self.left, self.right, self.segments, None, 0.0, self.multi_head)
+
+    def __matmul__(self, Z: Tensor) -> Tensor:
+        return self.propagator @ Z
+
+    def to_dense(self) -> Tensor:
+        """The dense matrix, [N, N] or [H, N, N] (an oracle for small N)."""
+        return self.propagator.to_dense()
+
+    def __repr__(self) -> str:
+        return (
+            f"Attention(nodes={self.num_nodes}, heads={self.heads}, rank={self.rank}, "
+            f"graphs={self.segments.num_graphs})"
+        )
+
+
+def _inverse_norm(X: Tensor) -> Tensor:
+    """1/‖x‖ with 1 for a zero vector, so that 0 stays 0 and its gradient stays finite."""
+    norm = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    return torch.where(norm > 0, norm, 1.0).reciprocal_()
+
+
+def _normalize_backward(grad: Tensor, unit: Tensor, inverse_norm: Tensor) -> Tensor:
+    """d(x/‖x‖): subtract the part along x̂ and scale, in place of ``grad``."""
+    along = (grad * unit).sum(-1, keepdim=True)
+    return grad.addcmul_(unit, along, value=-1.0).mul_(inverse_norm)
+
+
+class _Factors(torch.autograd.Function):
+    """query, key → U = diag(n)⁻¹[1, Q̂], W = [1, K̂].
+
+    Written by hand because the tape of its dozen elementwise steps would cost more time and memory than
+    the sparse products of the whole propagation.
+    """
+
+    @staticmethod
+    def forward(ctx, query: Tensor, key: Tensor, segments: Segments):  # type: ignore[no-untyped-def]
+        left = query.new_empty(*query.shape[:2], query.size(2) + 1)
+        right = torch.empty_like(left)
+        query_scale, key_scale = _inverse_norm(query), _inverse_norm(key)
+        right[..., :1] = 1.0
+        torch.mul(key, key_scale, out=right[..., 1:])
+        left[..., :1] = 1.0
+        torch.mul(query, query_scale, out=left[..., 1:])
+        totals = segments.per_node(segments.sum(right))  # [N_g, Σ k̂] read by every node of the graph
+        row_sum = torch.einsum("uhr,uhr->uh", left, totals).unsqueeze(-1)
+        # n = 0 only if the query opposes every key: treat it as a zero query.
+        lost = row_sum <= 4 * torch.finfo(left.dtype).eps * totals[..., :1]
+        query_scale = query_scale.masked_fill(lost, 0.0)
+        left[..., 1:].masked_fill_(lost, 0.0)
+        row_sum = torch.where(lost, totals[..., :1], row_sum)
+        left.div_(row_sum)
+        ctx.segments = segments
+        ctx.save_for_backward(left, right, row_sum, query_scale, key_scale)
+        return left, right
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_left: Tensor, grad_right: Tensor):  # type: ignore[no-untyped-def]
+        left, right, row_sum, query_scale, key_scale = ctx.saved_tensors
+        segments: Segments = ctx.segments
+        unit_query = left[..., 1:] * row_sum
+        grad_sum = torch.einsum("uhr,uhr->uh", left, grad_left).unsqueeze(-1).div_(row_sum).neg_()
+        totals = segments.per_node(segments.sum(right))[..., 1:]
+        grad_query = (grad_left[..., 1:] / row_sum).addcmul_(totals, grad_sum)
+        grad_totals = segments.per_node(segments.sum(unit_query * grad_sum))
+        grad_key = grad_right[..., 1:] + grad_totals
+        # In ``_normalize_backward`` a zero vector has unit 0 and scale 1: its gradient passes unchanged.
+        return (
+            _normalize_backward(grad_query, unit_query, query_scale),
+            _normalize_backward(grad_key, right[..., 1:], key_scale),
+            None,
+        )

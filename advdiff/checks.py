@@ -1,0 +1,88 @@
+"""Input checks at the library's boundary: one sentence that says what was wrong and what would be right.
+
+Checks that look at values are skipped on torch's ``meta`` device, where tensors have no values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+
+def has_values(tensor: Tensor) -> bool:
+    """False on the ``meta`` device, where nothing that depends on values can be decided."""
+    return tensor.device.type != "meta"
+
+
+def check_finite(name: str, tensor: Tensor) -> None:
+    """Refuse NaN and infinite entries."""
+    if has_values(tensor) and not bool(torch.isfinite(tensor).all()):
+        bad = int((~torch.isfinite(tensor)).sum())
+        raise ValueError(f"{name} holds {bad} NaN or infinite entries; it must be finite: clean or impute it first.")
+
+
+def check_floating(name: str, tensor: Tensor) -> None:
+    """Refuse integer, boolean and complex tensors, whose products would be rounded or undefined."""
+    if not tensor.is_floating_point():
+        raise ValueError(f"{name} has dtype {tensor.dtype}; it must be floating point: call .float() on it.")
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse a name that is not in the list, and print the list."""
+    choices = list(choices)
+    if value not in choices:
+        raise ValueError(f"unknown {name} {value!r}; choose one of: {', '.join(choices)}.")
+
+
+def check_rows(name: str, tensor: Tensor, num_nodes: int) -> None:
+    """Refuse a tensor whose first dimension is not the number of nodes."""
+    rows = tensor.size(0) if tensor.dim() else 0
+    if tensor.dim() == 0 or rows != num_nodes:
+        raise ValueError(f"{name} has {rows} rows but the graph has {num_nodes} nodes; pass one row per node.")
+
+
+def check_nonnegative(name: str, value: float | Tensor) -> None:
+    """Refuse a negative, NaN or infinite number."""
+    if isinstance(value, Tensor) and not has_values(value):
+        return
+    number = float(value.detach() if isinstance(value, Tensor) else value)
+    if not 0.0 <= number < float("inf"):
+        raise ValueError(f"{name} is {number:g}; it must be a finite number that is not negative.")
+
+
+def check_tolerance(tol: float) -> None:
+    """A relative tolerance lies strictly between 0 and 1."""
+    if not 0.0 < tol < 1.0:
+        raise ValueError(f"tol is {tol:g}; it must lie strictly between 0 and 1, for example 1e-6.")
+
+
+def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
+    """PyG's ``edge_index``: an integer tensor [2, E] with entries in 0 … num_nodes - 1."""
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise ValueError(f"edge_index has shape {tuple(edge_index.shape)}; it must be [2, number of edges].")
+    if edge_index.dtype not in (torch.int32, torch.int64):
+        raise ValueError(f"edge_index has dtype {edge_index.dtype}; node numbers must be integers (int64).")
+    if num_nodes < 0:
+        raise ValueError(f"num_nodes is {num_nodes}; it must not be negative.")
+    if edge_index.size(1) and has_values(edge_index):
+        low, high = int(edge_index.min()), int(edge_index.max())
+        if low < 0 or high >= num_nodes:
+            raise ValueError(
+                f"edge_index names nodes {low} to {high}, but with num_nodes={num_nodes} "
+                f"the valid numbers are 0 to {num_nodes - 1}."
+            )
+
+
+def check_edge_weight(edge_weight: Tensor, num_edges: int) -> None:
+    """One finite weight, not negative, per edge."""
+    if edge_weight.shape != (num_edges,):
+        raise ValueError(
+            f"edge_weight has shape {tuple(edge_weight.shape)}; it must hold one number for each of the "
+            f"{num_edges} edges: [{num_edges}]."
+        )
+    check_floating("edge_weight", edge_weight)
+    check_finite("edge_weight", edge_weight)
+    if num_edges and has_values(edge_weight) and float(edge_weight.min()) < 0:
+        raise ValueError("edge_weight holds negative entries; the velocity V needs weights of at least 0.")

@@ -1,0 +1,83 @@
+r"""The Chebyshev method, for one or several times at once.
+
+.. math::
+    e^{-\mathbf L T} \mathbf Z = e^{-T} \sum_k (2 - \delta_{k0})\, I_k(\rho T)\, T_k(\mathbf P/\rho)\, \mathbf Z,
+    \qquad \rho = 1 + \beta
+
+with I_k the modified Bessel functions. The polynomials T_k(P/ρ)Z do not depend on the time, so further
+times cost one addition per term and no product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from scipy.special import ive
+from torch import Tensor
+
+from advdiff.checks import has_values
+from advdiff.propagation.record import Solution
+from advdiff.propagator import Propagator
+
+MAX_DEGREE = 4000
+
+
+def coefficients(radius: float, times: Sequence[float], terms: int) -> np.ndarray:
+    """c[k, i] with e^{-t_i} e^{t_i x} = Σ_k c[k, i] T_k(x/ρ); ``ive`` = I_k(z) e^{-z} does not overflow."""
+    t = np.asarray(times, dtype=float)
+    values = ive(np.arange(terms)[:, None], radius * t) * np.exp((radius - 1.0) * t)
+    values[1:] *= 2.0
+    return values
+
+
+def a_priori_degree(radius: float, time: float, tol: float) -> int:
+    """Smallest m with Σ_{k>m} |c_k| ≤ tol · e^{(ρ-1)T}, for a spectrum inside [-ρ, ρ]."""
+    terms = 20 + math.ceil(2 * radius * time)
+    while True:
+        size = coefficients(radius, [time], terms)[:, 0] * math.exp(-(radius - 1.0) * time)
+        tails = np.cumsum(size[::-1])[::-1]  # tails[m + 1] = Σ_{k>m}
+        small = np.flatnonzero(tails <= tol)
+        if small.size or terms > MAX_DEGREE:
+            return max(int(small[0]) - 1 if small.size else MAX_DEGREE, 1)
+        terms *= 2
+
+
+def chebyshev_states(
+    operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, order: int | None = None
+) -> tuple[Tensor, int, float | None]:
+    """e^{-L t_i} Z for every t_i, stacked [times, N, H, F]; the number of products; the estimated error."""
+    radius = 1.0 + operator.beta_value
+    degree = order or a_priori_degree(radius, max(times), 0.1 * tol)
+    weights = coefficients(radius, times, 2 * degree + 64)
+    states = torch.stack([Z * float(w) for w in weights[0]])
+    older = Z.clone()
+    newer = operator.add_product_(torch.empty_like(Z), Z, scale=1.0 / radius, keep=0.0)
+    error = None
+    for k in range(1, MAX_DEGREE):
+        if k == len(weights):
+            weights = coefficients(radius, times, 2 * k)
+        for state, weight in zip(states, weights[k], strict=True):
+            state.add_(newer, alpha=float(weight))
+        if k >= degree:
+            if order is not None or not has_values(Z):
+                break
+            # A posteriori: the spectrum may leave [-ρ, ρ]; then the terms fall later.
+            sizes = torch.linalg.vector_norm(states.flatten(1), dim=1)
+            terms = torch.linalg.vector_norm(newer) * torch.as_tensor(
+                np.abs(weights[k]), dtype=sizes.dtype, device=sizes.device
+            )
+            error = float((terms / torch.where(sizes > 0, sizes, 1.0)).max())
+            if error <= 0.1 * tol:
+                break
+        older = operator.add_product_(older, newer, scale=2.0 / radius, keep=-1.0)
+        older, newer = newer, older
+    return states, k, error
+
+
+def chebyshev(operator: Propagator, Z: Tensor, time: float, tol: float, order: int | None = None) -> Solution:
+    """Chebyshev expansion of degree ``order`` (default: as many terms as ``tol`` needs)."""
+    states, products, error = chebyshev_states(operator, Z, [time], tol, order)
+    return Solution(states[0], products, error)

@@ -1,0 +1,129 @@
+r"""The fast inverse: (θI + L)⁻¹Z from sparse solves with B = (1+θ)I − βV, shared by all heads.
+
+Forward: one sequence of products gives B⁻¹[Z, 1, U_1, …, U_H]; a capacitance matrix of size d + 1 per graph and head does
+the rest (:mod:`advdiff.propagation.woodbury`). Backward, by the implicit-function theorem: with λ = (θI + L)⁻ᵀG,
+
+.. math::
+    \partial \mathbf Z = \boldsymbol\lambda, \qquad \partial \mathbf P = \boldsymbol\lambda \mathbf X^\top, \qquad
+    \boldsymbol\lambda = \mathbf B^{-\top}\bigl(\mathbf G + \mathbf W\, \mathbf M^{-\top} (\mathbf B^{-1}\mathbf U)^\top \mathbf G\bigr),
+
+M the capacitance matrix: one more sequence of products, and no iteration is kept in memory.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from advdiff.checks import has_values
+from advdiff.propagation.shifted import sparse_resolvents
+from advdiff.propagation.woodbury import capacitance, corrected, solve_capacitance
+from advdiff.propagator import Propagator
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    r"""What the vector x = (θI + L)⁻¹1 tells about θI + L, whose off-diagonal entries are not positive.
+
+    x > 0 if and only if θI + L is a nonsingular M-matrix, that is, θ exceeds the singular value θ*. Then ‖(θI + L)⁻¹‖_∞ =
+    max x exactly, and by Collatz–Wielandt θ − 1/min x ≤ θ* ≤ θ − 1/max x.
+    """
+
+    is_m_matrix: bool
+    condition: float
+    singular_theta: float
+
+    @classmethod
+    def of(cls, operator: Propagator, theta: float, x: Tensor) -> Diagnosis:
+        """From x [N, H, 1] (one column per head)."""
+        if not has_values(x) or x.numel() == 0:
+            return cls(True, 1.0, -math.inf)
+        if not bool(torch.isfinite(x).all()):
+            return cls(False, math.inf, theta)
+        row_sums = operator.add_product_(torch.empty_like(x), torch.ones_like(x), keep=0.0)
+        norm = abs(1.0 + theta) + float(row_sums.max())
+        size = float(x.abs().max())
+        return cls(bool(x.min() > 0), norm * size, theta - 1.0 / size)
+
+
+class LowRankInverse(torch.autograd.Function):
+    """X = (θI + L)⁻¹Z as a differentiable function of U, W, β and Z."""
+
+    class Outcome(NamedTuple):
+        products: int
+        error: float
+        diagnosis: Diagnosis
+
+    @staticmethod
+    def forward(  # type: ignore[no-untyped-def]
+        ctx: Any,
+        left: Tensor | None,
+        right: Tensor | None,
+        beta: Tensor | None,
+        Z: Tensor,
+        operator: Propagator,
+        theta: float,
+        tol: float,
+        box: list[LowRankInverse.Outcome],
+    ):
+        operator = operator.detach()
+        ctx.operator, ctx.theta = operator, theta
+        ctx.beta_shape = None if beta is None else beta.shape
+        # Truncation far below ``tol``, since the capacitance matrix amplifies it by the condition number.
+        ctx.truncation = max(0.02 * tol, 0.25 * torch.finfo(Z.dtype).eps)
+        columns = [Z.flatten(1), Z.new_ones(Z.size(0), 1)]
+        if operator.left is not None:
+            columns.append(operator.left.flatten(1))
+        widths = [c.size(1) for c in columns]
+        solved, products = _sparse_solve(operator, torch.cat(columns, dim=1), theta, ctx.truncation)
+        parts = solved.split(widths, dim=1)
+        X, ones = parts[0].reshape(Z.shape), parts[1].unsqueeze(1)
+        solved_left = matrix = None
+        if operator.left is not None:
+            solved_left = parts[2].reshape(operator.left.shape)
+            matrix = capacitance(operator, solved_left)
+            X, ones = (corrected(operator, part, solved_left, matrix) for part in (X, ones))
+        diagnosis = Diagnosis.of(operator, theta, ones)
+        error = ctx.truncation * diagnosis.condition
+        if error > tol and math.isfinite(error) and has_values(Z):
+            # Near the singular value: one step of iterative refinement squares the relative error.
+            residual = Z - (1.0 + theta) * X
+            residual = operator.add_product_(residual.contiguous(), X.contiguous())
+            correction, more = _sparse_solve(operator, residual.flatten(1), theta, ctx.truncation)
+            correction = correction.view(residual.shape)
+            if solved_left is not None and matrix is not None:
+                correction = corrected(operator, correction, solved_left, matrix)
+            X, products, error = X + correction, products + more + 1, error**2
+        box.append(LowRankInverse.Outcome(products, max(error, torch.finfo(Z.dtype).eps), diagnosis))
+        ctx.shared = Z.size(1) == 1 and operator.heads > 1
+        ctx.save_for_backward(X, solved_left, matrix)
+        return X
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
+        X, solved_left, matrix = ctx.saved_tensors
+        operator: Propagator = ctx.operator
+        right_side = grad.contiguous()
+        if solved_left is not None:
+            assert operator.right is not None
+            moments = operator.segments.outer(solved_left, right_side)
+            coefficients = solve_capacitance(matrix.transpose(-1, -2), moments)
+            right_side = operator.segments.add_apply_(right_side.clone(), operator.right, coefficients)
+        solved, _ = _sparse_solve(operator.T, right_side.flatten(1), ctx.theta, ctx.truncation)
+        adjoint = solved.view(grad.shape)
+        grads = operator.gradients(X, adjoint, ctx.needs_input_grad[:3])
+        grad_beta = None if grads[2] is None else grads[2].reshape(ctx.beta_shape)
+        grad_Z = adjoint.sum(1, keepdim=True) if ctx.shared else adjoint
+        return grads[0], grads[1], grad_beta, grad_Z, None, None, None, None
+
+
+def _sparse_solve(operator: Propagator, Y: Tensor, theta: float, tol: float) -> tuple[Tensor, int]:
+    """((1+θ)I − βV)⁻¹Y [N, columns] and the number of products."""
+    solved, products = sparse_resolvents(operator.velocity, operator.beta_value, Y, [1.0 + theta], tol)
+    return solved[0], products

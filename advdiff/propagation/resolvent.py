@@ -1,0 +1,130 @@
+"""``resolvent``: (θI + L)⁻¹Z, dense or by the fast low-rank inverse, with its singular points named."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Literal, overload
+
+import torch
+from torch import Tensor
+
+from advdiff.checks import check_choice, check_tolerance, has_values
+from advdiff.operators import Generator
+from advdiff.propagation.dense import dense_resolvent
+from advdiff.propagation.errors import NearSingularWarning, SingularGeneratorError, SingularVelocityError
+from advdiff.propagation.lowrank import Diagnosis, LowRankInverse
+from advdiff.propagation.record import Record
+from advdiff.propagator import Propagator
+
+METHODS = ("dense", "lowrank")
+#: Up to this many nodes a dense solve is the fastest.
+SMALL = 128
+#: Condition numbers from which the user is warned.
+WARN_CONDITION = 1e3
+
+
+def _choose(L: Generator, theta: float) -> tuple[str, str]:
+    beta = L.propagator.beta_value
+    if L.num_nodes <= SMALL and L.propagator.segments.num_graphs == 1:
+        return "dense", f"at most {SMALL} nodes: a dense solve is fastest"
+    return (
+        "lowrank",
+        "sparse solves with (1+θ)I − βV and a capacitance matrix of size d + 1 per graph and head",
+    )
+
+
+@overload
+def resolvent(
+    L: Generator, Z: Tensor, theta: float = ..., method: str = ..., tol: float = ..., *,
+    indefinite: bool = ..., return_record: Literal[False] = ...,
+) -> Tensor: ...  # fmt: skip
+@overload
+def resolvent(
+    L: Generator, Z: Tensor, theta: float = ..., method: str = ..., tol: float = ..., *,
+    indefinite: bool = ..., return_record: Literal[True],
+) -> tuple[Tensor, Record]: ...  # fmt: skip
+
+
+def resolvent(
+    L: Generator,
+    Z: Tensor,
+    theta: float = 1.0,
+    method: str = "auto",
+    tol: float = 1e-6,
+    *,
+    indefinite: bool = False,
+    return_record: bool = False,
+) -> Tensor | tuple[Tensor, Record]:
+    r"""The paper's ``linsolver``, :math:`(\theta \mathbf I + \mathbf L)^{-1} \mathbf Z = ((1+\theta)\mathbf I - \mathbf C - \beta\mathbf V)^{-1} \mathbf Z`.
+
+    θ must exceed the singular value θ* = ρ(C + βV) − 1 (with row normalisation and no isolated node θ* = β exactly).
+    Above it, θ·(θI + L)⁻¹ is an implicit-Euler step of length 1/θ and the mean of e^{-Lτ} over τ ~ Exp(θ); below it
+    the system may be solvable but is neither.
+
+    Args:
+        L: the generator I − C − βV.
+        Z: right-hand side, [N], [N, F] or [N, H, F].
+        theta: θ.
+        method: ``"dense"``, ``"lowrank"`` or ``"auto"``.
+        tol: relative error in the Frobenius norm.
+        indefinite: solve below θ* all the same, with a warning instead of an error.
+        return_record: also return a :class:`Record` of what was done, with the condition number.
+
+    Raises:
+        SingularVelocityError: θ ≤ β − 1, where (1+θ)I − βV is not positive definite.
+        SingularGeneratorError: θ is at the singular value θ*, or below it and ``indefinite`` is False.
+    """
+    check_choice("method", method, ["auto", *METHODS])
+    check_tolerance(tol)
+    theta = float(theta)
+    if not math.isfinite(theta):
+        raise ValueError(f"theta is {theta}; it must be a finite number.")
+    operator = L.propagator
+    spread = operator.spread(Z)
+    reason = "asked for"
+    if method == "auto":
+        method, reason = _choose(L, theta)
+    if method == "lowrank" and 1.0 + theta <= operator.beta_value * (1.0 + 1e-12):
+        raise SingularVelocityError(
+            f"θ = {theta:g} is not above β − 1 = {operator.beta_value - 1:g}, so (1+θ)I − βV is not positive definite; "
+            "choose a larger θ or a smaller β."
+        )
+    tol = max(tol, 4 * torch.finfo(Z.dtype).eps)
+    if method == "dense":
+        value, ones = dense_resolvent(L, spread, theta)
+        diagnosis = Diagnosis.of(operator.detach(), theta, ones)
+        products, error = 0, torch.finfo(Z.dtype).eps * diagnosis.condition
+    else:
+        box: list[LowRankInverse.Outcome] = []
+        value = LowRankInverse.apply(*operator.tensors, spread, operator, theta, tol, box)
+        products, error, diagnosis = box[0]
+    if has_values(Z) and L.num_nodes:
+        _judge(operator, theta, diagnosis, indefinite, torch.finfo(Z.dtype).eps)
+    value = operator.restore(value, Z)
+    return (value, Record(method, reason, products, error, diagnosis.condition)) if return_record else value
+
+
+def _judge(operator: Propagator, theta: float, diagnosis: Diagnosis, indefinite: bool, eps: float) -> None:
+    """Errors and warnings from what x = (θI + L)⁻¹1 tells (see ``Diagnosis``)."""
+    where = f"θ = {theta:g}, β = {operator.beta_value:g}"
+    if not diagnosis.condition < 0.02 / eps:
+        raise SingularGeneratorError(
+            f"θI + L is singular to rounding at {where} (condition number {diagnosis.condition:.1e}): the Perron "
+            "eigenvalue of C + βV equals 1 + θ, with row normalisation exactly at θ = β; choose a larger θ."
+        )
+    if not diagnosis.is_m_matrix:
+        message = (
+            f"{where} lies below the singular value: the Perron eigenvalue of C + βV exceeds 1 + θ, so (θI + L)⁻¹ is "
+            "neither a Neumann series nor a mean of the flow"
+        )
+        if not indefinite:
+            raise SingularGeneratorError(f"{message}; choose a larger θ, or pass indefinite=True to solve it anyway.")
+        warnings.warn(f"{message}.", NearSingularWarning, stacklevel=3)
+    if diagnosis.condition > WARN_CONDITION:
+        warnings.warn(
+            f"θI + L is nearly singular at {where}: condition number {diagnosis.condition:.1e}, singular value at about "
+            f"θ* = {diagnosis.singular_theta:.4g}; expect outputs of size 1/(θ − θ*).",
+            NearSingularWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,177 @@
+"""The propagator P = C + βV: the one product that every method of the library is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from advdiff.checks import check_finite, check_floating, check_rows, has_values
+from advdiff.segments import Segments
+from advdiff.velocity import Velocity
+
+
+@dataclass(frozen=True, eq=False)
+class Propagator:
+    """P = U Wᵀ + βV with U, W [N, H, r] thin (or None) and V sparse (or None).
+
+    ``P @ Z`` is differentiable in U, W, β and Z. Z may be [N], [N, F] or, for H heads, [N, H, F]; an operator
+    with heads spreads an [N, F] input over them and returns [N, H, F]. ``P.add_product_`` is the raw in-place
+    kernel, outside autograd, on [N, H, F].
+    """
+
+    left: Tensor | None
+    right: Tensor | None
+    segments: Segments
+    velocity: Velocity | None
+    beta: float | Tensor
+    multi_head: bool
+
+    @property
+    def num_nodes(self) -> int:
+        return self.segments.num_nodes
+
+    @property
+    def heads(self) -> int:
+        return 1 if self.left is None else self.left.size(1)
+
+    @property
+    def rank(self) -> int:
+        return 0 if self.left is None else self.left.size(2)
+
+    @property
+    def beta_value(self) -> float:
+        """β as a number, 0 without a velocity (1 on ``meta``, where a tensor has no value)."""
+        if self.velocity is None:
+            return 0.0
+        if isinstance(self.beta, Tensor):
+            return float(self.beta.detach()) if has_values(self.beta) else 1.0
+        return float(self.beta)
+
+    @property
+    def T(self) -> Propagator:
+        velocity = None if self.velocity is None else self.velocity.T
+        return replace(self, left=self.right, right=self.left, velocity=velocity)
+
+    def detach(self) -> Propagator:
+        """The same operator as constants: its tensors carry no gradient and β is a number."""
+        left = None if self.left is None else self.left.detach()
+        right = None if self.right is None else self.right.detach()
+        return replace(self, left=left, right=right, beta=self.beta_value)
+
+    # -- the raw kernel -------------------------------------------------------------------------------------
+
+    def add_product_(self, out: Tensor, Z: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
+        """out ← keep · out + scale · P Z in place, for contiguous [N, H, F]."""
+        if self.left is None or self.right is None:
+            out.zero_() if keep == 0.0 else out.mul_(keep)
+        else:
+            self.segments.add_apply_(out, self.left, self.segments.outer(self.right, Z), scale, keep)
+        return self.add_advection_(out, Z, scale)
+
+    def add_advection_(self, out: Tensor, Z: Tensor, scale: float = 1.0) -> Tensor:
+        """out ← out + scale · βV Z in place."""
+        if self.velocity is not None:
+            rows = max(self.num_nodes, 1)
+            flat, Z = out.view(rows, -1) if out.numel() else out, Z.reshape(rows, -1) if Z.numel() else Z
+            self.velocity.add_product_(flat, Z, scale * self.beta_value)
+        return out
+
+    # -- shapes ---------------------------------------------------------------------------------------------
+
+    def spread(self, Z: Tensor, name: str = "Z") -> Tensor:
+        """Z as [N, 1, F] (shared by the heads) or [N, H, F], checked against the operator."""
+        check_floating(name, Z)
+        check_rows(name, Z, self.num_nodes)
+        if self.left is not None and (self.left.dtype != Z.dtype or self.left.device != Z.device):
+            raise ValueError(
+                f"{name} is {Z.dtype} on {Z.device} but the attention is {self.left.dtype} on {self.left.device}; "
+                "make them agree."
+            )
+        check_finite(name, Z)
+        width = Z.numel() // max(self.num_nodes, 1) if self.num_nodes else (Z.size(-1) if Z.dim() > 1 else 1)
+        if not self.multi_head:
+            return Z.reshape(self.num_nodes, 1, width)
+        if Z.dim() == 3:
+            if Z.size(1) != self.heads:
+                raise ValueError(
+                    f"{name} has {Z.size(1)} heads but the operator has {self.heads}; pass [N, {self.heads}, F]."
+                )
+            return Z
+        return Z.reshape(self.num_nodes, 1, width)
+
+    def restore(self, Y: Tensor, like: Tensor) -> Tensor:
+        """The inverse of :meth:`spread` for a result [N, H, F]."""
+        if not self.multi_head:
+            return Y.reshape(like.shape)
+        return Y if like.dim() > 1 else Y.squeeze(-1)
+
+    # -- the differentiable product -------------------------------------------------------------------------
+
+    def __matmul__(self, Z: Tensor) -> Tensor:
+        spread = self.spread(Z).expand(-1, self.heads, -1)
+        out: Tensor = _Product.apply(*self.tensors, spread, self)
+        return self.restore(out, Z)
+
+    @property
+    def tensors(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """What gradients can flow to: U, W and, if it is a tensor, β."""
+        return self.left, self.right, self.beta if isinstance(self.beta, Tensor) else None
+
+    def gradients(
+        self, states: Tensor, adjoints: Tensor, needs: tuple[bool, bool, bool]
+    ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """Gradients of ⟨adjoints, P states⟩ with respect to U, W and β."""
+        grad_left = grad_right = grad_beta = None
+        if self.left is not None and self.right is not None:
+            if needs[0]:
+                moments = self.segments.outer(self.right, states).transpose(2, 3)
+                grad_left = self.segments.apply(adjoints, moments)
+            if needs[1]:
+                moments = self.segments.outer(self.left, adjoints).transpose(2, 3)
+                grad_right = self.segments.apply(states, moments)
+        if needs[2] and self.velocity is not None:
+            advected = replace(self, beta=1.0).add_advection_(torch.zeros_like(states), states.contiguous())
+            grad_beta = (adjoints * advected).sum()
+        return grad_left, grad_right, grad_beta
+
+    def to_dense(self) -> Tensor:
+        """P as a dense [N, N] or [H, N, N] matrix (an oracle for small N)."""
+        dense: Any = 0.0
+        if self.left is not None and self.right is not None:
+            dense = torch.einsum("uhr,vhr->huv", self.left, self.right)
+            batch = self.segments.batch
+            if batch is not None:
+                dense = dense * (batch[:, None] == batch[None, :])
+        if self.velocity is not None:
+            V = self.velocity.to_dense(None if self.left is None else self.left.dtype)
+            dense = dense + self.beta * V
+        return dense if self.multi_head else dense.reshape(self.num_nodes, self.num_nodes)
+
+
+class _Product(torch.autograd.Function):
+    """P Z; backward: Pᵀ G for Z and rank-r products for U and W."""
+
+    @staticmethod
+    def forward(ctx, left, right, beta, Z: Tensor, operator: Propagator) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.operator = operator.detach()
+        ctx.beta_shape = None if beta is None else beta.shape
+        Z = Z.contiguous()
+        ctx.save_for_backward(Z)
+        return ctx.operator.add_product_(torch.empty_like(Z), Z, keep=0.0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        (Z,) = ctx.saved_tensors
+        operator: Propagator = ctx.operator
+        grad = grad.contiguous()
+        grads = operator.gradients(Z, grad, ctx.needs_input_grad[:3])
+        grad_Z = None
+        if ctx.needs_input_grad[3]:
+            grad_Z = operator.T.add_product_(torch.empty_like(grad), grad, keep=0.0)
+        grad_beta = None if grads[2] is None else grads[2].reshape(ctx.beta_shape)
+        return grads[0], grads[1], grad_beta, grad_Z, None

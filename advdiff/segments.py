@@ -1,0 +1,109 @@
+"""Sums and products within each graph of a batch, without loops over graphs and without block matrices.
+
+The rows of each graph are cut into tiles as long as the mean graph, padded with zeros; no tile crosses a
+graph. All tiles then go through one batched matrix product. Padding at most doubles the rows, however skewed
+the sizes of the graphs are, and a single graph is one tile without any padding or copying.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from advdiff.checks import has_values
+
+
+class Segments:
+    """Which node belongs to which graph.
+
+    Args:
+        num_nodes: N.
+        batch: [N] graph number of each node (PyG's ``batch``, any order), or None for one graph.
+        device: where the index tensors live when ``batch`` is None.
+    """
+
+    def __init__(self, num_nodes: int, batch: Tensor | None, device: torch.device) -> None:
+        self.num_nodes = num_nodes
+        self.batch = batch
+        self.num_graphs = 1
+        if batch is not None:
+            self._check(batch, device)
+            # On ``meta`` nothing can be counted: shapes are the same with one graph.
+            if num_nodes and has_values(batch):
+                self.num_graphs = int(batch.max()) + 1
+        if self.num_graphs == 1:
+            self.counts = torch.full((1,), num_nodes, dtype=torch.int64, device=device)
+        else:
+            self._cut_into_tiles()
+
+    def _check(self, batch: Tensor, device: torch.device) -> None:
+        if batch.shape != (self.num_nodes,) or batch.is_floating_point():
+            raise ValueError(
+                f"batch has shape {tuple(batch.shape)} and dtype {batch.dtype}; it must hold one integer "
+                f"graph number for each of the {self.num_nodes} nodes."
+            )
+        if batch.device != device:
+            raise ValueError(f"batch lies on {batch.device} and the features on {device}; move both to one device.")
+        if self.num_nodes and has_values(batch) and int(batch.min()) < 0:
+            raise ValueError("batch holds negative graph numbers; number the graphs 0, 1, 2, ….")
+
+    def _cut_into_tiles(self) -> None:
+        assert self.batch is not None
+        batch, device = self.batch, self.batch.device
+        self.counts = torch.bincount(batch, minlength=self.num_graphs)
+        self._tile_length = -(-self.num_nodes // self.num_graphs)
+        tiles = torch.div(self.counts + self._tile_length - 1, self._tile_length, rounding_mode="floor")
+        self._graph_of_tile = torch.repeat_interleave(torch.arange(self.num_graphs, device=device), tiles)
+        order = torch.argsort(batch, stable=True)
+        first_node, first_tile = self.counts.cumsum(0) - self.counts, tiles.cumsum(0) - tiles
+        position = torch.arange(self.num_nodes, device=device) - first_node[batch[order]]
+        # Tiles of a graph follow each other, so a node's slot is its position from its graph's first tile on.
+        self._slot = torch.empty_like(order)
+        self._slot[order] = first_tile[batch[order]] * self._tile_length + position
+
+    def per_node(self, per_graph: Tensor) -> Tensor:
+        """[G, …] → [N, …]: each node reads its graph's row."""
+        if self.batch is None or self.num_graphs == 1:
+            return per_graph.expand(self.num_nodes, *per_graph.shape[1:])
+        return per_graph[self.batch]
+
+    def sum(self, X: Tensor) -> Tensor:
+        """[N, …] → [G, …]: sum over the nodes of each graph."""
+        if self.num_graphs == 1:
+            return X.sum(0, keepdim=True)
+        assert self.batch is not None
+        return X.new_zeros(self.num_graphs, *X.shape[1:]).index_add_(0, self.batch, X)
+
+    def _tiled(self, X: Tensor) -> Tensor:
+        """[N, H, r] → [tiles, H, tile length, r]."""
+        rows = self._graph_of_tile.numel() * self._tile_length
+        padded = X.new_zeros(rows, *X.shape[1:])
+        padded[self._slot] = X
+        return padded.view(-1, self._tile_length, *X.shape[1:]).transpose(1, 2)
+
+    def outer(self, A: Tensor, B: Tensor) -> Tensor:
+        """Σ_{u in g} a_u b_uᵀ per graph and head: [N, H, r], [N, H or 1, F] → [G, H, r, F]."""
+        heads, rank, width = A.size(1), A.size(2), B.size(2)
+        if self.num_graphs > 1:
+            products = self._tiled(A).transpose(2, 3) @ self._tiled(B)
+            sums = products.new_zeros(self.num_graphs, heads, rank, width)
+            return sums.index_add_(0, self._graph_of_tile, products)
+        if B.size(1) == 1 and heads > 1:  # shared by the heads: one larger product
+            return (A.reshape(-1, heads * rank).T @ B[:, 0]).view(1, heads, rank, width)
+        return torch.bmm(A.permute(1, 2, 0), B.permute(1, 0, 2)).unsqueeze(0)
+
+    def add_apply_(self, out: Tensor, A: Tensor, S: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
+        """out_u ← keep · out_u + scale · a_uᵀ S_{g(u)} in place: [N, H, F] += [N, H, r] · [G, H, r, F]."""
+        if self.num_graphs == 1:
+            view = out.permute(1, 0, 2)
+            torch.baddbmm(view, A.permute(1, 0, 2), S[0], beta=keep, alpha=scale, out=view)
+            return out
+        products = self._tiled(A) @ S[self._graph_of_tile]
+        flat = products.transpose(1, 2).reshape(-1, *out.shape[1:])
+        if keep == 0.0:  # ``out`` may be uninitialised, and 0 · NaN is NaN
+            return torch.mul(flat[self._slot], scale, out=out)
+        return out.mul_(keep).add_(flat[self._slot], alpha=scale)
+
+    def apply(self, A: Tensor, S: Tensor) -> Tensor:
+        """a_uᵀ S_{g(u)} for every node and head."""
+        return self.add_apply_(A.new_empty(A.size(0), A.size(1), S.size(3)), A, S, keep=0.0)
