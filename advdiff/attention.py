@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from advdiff.checks import check_finite, check_floating
+from advdiff.checks import check_finite, check_floating, has_values
 from advdiff.propagator import Propagator
 from advdiff.segments import Segments
 
@@ -104,17 +104,11 @@ def _inverse_norm(X: Tensor) -> Tensor:
     return torch.where(norm > 0, norm, 1.0).reciprocal_()
 
 
-def _normalize_backward(grad: Tensor, unit: Tensor, inverse_norm: Tensor) -> Tensor:
-    """d(x/‖x‖): subtract the part along x̂ and scale, in place of ``grad``."""
-    along = (grad * unit).sum(-1, keepdim=True)
-    return grad.addcmul_(unit, along, value=-1.0).mul_(inverse_norm)
-
-
 class _Factors(torch.autograd.Function):
     """query, key → U = diag(n)⁻¹[1, Q̂], W = [1, K̂].
 
-    Written by hand because the tape of its dozen elementwise steps would cost more time and memory than
-    the sparse products of the whole propagation.
+    Written by hand because the tape of its dozen elementwise steps would cost more time and memory than the sparse
+    products of the whole propagation.
     """
 
     @staticmethod
@@ -126,32 +120,38 @@ class _Factors(torch.autograd.Function):
         torch.mul(key, key_scale, out=right[..., 1:])
         left[..., :1] = 1.0
         torch.mul(query, query_scale, out=left[..., 1:])
-        totals = segments.per_node(segments.sum(right))  # [N_g, Σ k̂] read by every node of the graph
-        row_sum = torch.einsum("uhr,uhr->uh", left, totals).unsqueeze(-1)
-        # n = 0 only if the query opposes every key: treat it as a zero query.
-        lost = row_sum <= 4 * torch.finfo(left.dtype).eps * totals[..., :1]
-        query_scale = query_scale.masked_fill(lost, 0.0)
-        left[..., 1:].masked_fill_(lost, 0.0)
-        row_sum = torch.where(lost, totals[..., :1], row_sum)
+        totals = segments.sum(right).unsqueeze(-1)  # [N_g, Σ k̂] per graph and head
+        row_sum = segments.apply(left, totals)
+        # n = 0 only if the query opposes every key: treat it as a zero query, which attends uniformly.
+        nodes = segments.per_node(totals[..., :1, 0])
+        lost = row_sum <= 4 * torch.finfo(left.dtype).eps * nodes
+        if has_values(lost) and bool(lost.any()):
+            query_scale = query_scale.masked_fill(lost, 0.0)
+            left[..., 1:].masked_fill_(lost, 0.0)
+            row_sum = torch.where(lost, nodes, row_sum)
         left.div_(row_sum)
         ctx.segments = segments
-        ctx.save_for_backward(left, right, row_sum, query_scale, key_scale)
+        ctx.save_for_backward(left, right, row_sum, query_scale, key_scale, totals)
         return left, right
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad_left: Tensor, grad_right: Tensor):  # type: ignore[no-untyped-def]
-        left, right, row_sum, query_scale, key_scale = ctx.saved_tensors
+        left, right, n, query_scale, key_scale, totals = ctx.saved_tensors
         segments: Segments = ctx.segments
-        unit_query = left[..., 1:] * row_sum
-        grad_sum = torch.einsum("uhr,uhr->uh", left, grad_left).unsqueeze(-1).div_(row_sum).neg_()
-        totals = segments.per_node(segments.sum(right))[..., 1:]
-        grad_query = (grad_left[..., 1:] / row_sum).addcmul_(totals, grad_sum)
-        grad_totals = segments.per_node(segments.sum(unit_query * grad_sum))
-        grad_key = grad_right[..., 1:] + grad_totals
-        # In ``_normalize_backward`` a zero vector has unit 0 and scale 1: its gradient passes unchanged.
-        return (
-            _normalize_backward(grad_query, unit_query, query_scale),
-            _normalize_backward(grad_key, right[..., 1:], key_scale),
-            None,
-        )
+        # With a = û·∂û (the part of ⟨U, ∂U⟩ on Q̂): ∂n = −⟨U, ∂U⟩/n, ∂q̂ = ∂û/n + ∂n Σk̂, q̂·∂q̂ = a + ∂n (n − N_g).
+        inner = left * grad_left
+        along_query = inner[..., 1:].sum(-1, keepdim=True)
+        grad_n = (inner[..., :1] + along_query).div_(n).neg_()
+        along_query += grad_n * (n - segments.per_node(totals[..., :1, 0]))
+        # A zero vector has q̂ = 0 and scale 1: its gradient passes unchanged.
+        grad_query = grad_left[..., 1:] * (query_scale / n)
+        grad_query.addcmul_(segments.per_node(totals[..., 1:, 0]), query_scale * grad_n)
+        grad_query.addcmul_(left[..., 1:], query_scale * n * along_query, value=-1.0)
+        grad_totals = segments.outer(left, n * grad_n)[..., 1:, :]  # Σ_u ∂n_u q̂_u
+        along_key = (right[..., 1:] * grad_right[..., 1:]).sum(-1, keepdim=True)
+        along_key += segments.apply(right[..., 1:], grad_totals)
+        grad_key = grad_right[..., 1:] * key_scale
+        grad_key.addcmul_(segments.per_node(grad_totals[..., 0]), key_scale)
+        grad_key.addcmul_(right[..., 1:], key_scale * along_key, value=-1.0)
+        return grad_query, grad_key, None

@@ -123,14 +123,16 @@ class Velocity:
             self._cache[key] = self._patterns[key[1]].matrix(self.exact).to(dtype)
         return self._cache[key]
 
-    def add_product_(self, out: Tensor, Z: Tensor, scale: float = 1.0) -> Tensor:
-        """out ← out + scale · V Z for row-major [N, F] matrices, in place and outside autograd."""
-        if out.device.type == "meta" or self.num_edges == 0 or out.numel() == 0 or scale == 0.0:
+    def add_product_(self, out: Tensor, Z: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
+        """out ← keep · out + scale · V Z for row-major [N, F] matrices, in place and outside autograd."""
+        if self.num_edges == 0 or out.numel() == 0 or scale == 0.0:
+            return out.mul_(keep)
+        if out.device.type == "meta":
             return out
         if out.device.type in ("cpu", "cuda"):
-            return torch.addmm(out, self._matrix(out.dtype), Z, alpha=scale, out=out)
+            return torch.addmm(out, self._matrix(out.dtype), Z, beta=keep, alpha=scale, out=out)
         source, target = self.edge_index  # devices without CSR kernels (mps)
-        return out.index_add_(0, target, Z[source] * self.exact.to(out.dtype)[:, None], alpha=scale)
+        return out.mul_(keep).index_add_(0, target, Z[source] * self.exact.to(out.dtype)[:, None], alpha=scale)
 
     def to_dense(self, dtype: torch.dtype | None = None) -> Tensor:
         """The N×N matrix itself (an oracle for small N)."""

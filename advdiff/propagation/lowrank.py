@@ -79,6 +79,8 @@ class LowRankInverse(torch.autograd.Function):
         columns = [Z.flatten(1), Z.new_ones(Z.size(0), 1)]
         if operator.left is not None:
             columns.append(operator.left.flatten(1))
+        # Whole cache lines: at 169,343 nodes the sparse product of 208 columns is faster than that of 195.
+        columns.append(Z.new_zeros(Z.size(0), -sum(c.size(1) for c in columns) % 16))
         widths = [c.size(1) for c in columns]
         solved, products = _sparse_solve(operator, torch.cat(columns, dim=1), theta, ctx.truncation)
         parts = solved.split(widths, dim=1)

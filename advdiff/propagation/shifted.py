@@ -71,8 +71,7 @@ def sparse_resolvents(
             break
         # T_{k+1} = 2 V T_k − T_{k-1} (T_1 = V T_0), or V^{k+1} = V V^k.
         chebyshev = undirected and k > 0
-        older = older.neg_() if chebyshev else older.zero_()
-        older = velocity.add_product_(older, newer, scale=2.0 if chebyshev else 1.0)
+        velocity.add_product_(older, newer, scale=2.0 if chebyshev else 1.0, keep=-1.0 if chebyshev else 0.0)
         older, newer = newer, older
     return out, max(needed)
 

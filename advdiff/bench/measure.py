@@ -1,0 +1,79 @@
+"""Time, peak memory and the share of sparse products of one training step."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from advdiff.velocity import Velocity
+
+Step = Callable[[], object]
+
+
+def seconds(step: Step) -> float:
+    """Wall time of one call."""
+    start = time.perf_counter()
+    step()
+    return time.perf_counter() - start
+
+
+def side_by_side(steps: dict[str, Step], budget: float, least: int = 2) -> dict[str, float]:
+    """Best time of each step, run in turns so that a slow spell of the machine hits all alike.
+
+    Goes on until ``budget`` seconds are spent, and at least ``least`` rounds after a warm-up.
+    """
+    for step in steps.values():
+        step()
+    best = dict.fromkeys(steps, float("inf"))
+    start, rounds = time.perf_counter(), 0
+    while rounds < least or time.perf_counter() - start < budget:
+        for name, step in steps.items():
+            best[name] = min(best[name], seconds(step))
+        rounds += 1
+    return best
+
+
+@contextmanager
+def sparse_time() -> Iterator[list[float]]:
+    """Collects the seconds spent in products with V while the context is open."""
+    original, spent = Velocity.add_product_, [0.0]
+
+    def timed(self: Velocity, *args: object, **kwargs: object) -> object:
+        start = time.perf_counter()
+        result = original(self, *args, **kwargs)  # type: ignore[arg-type]
+        spent[0] += time.perf_counter() - start
+        return result
+
+    Velocity.add_product_ = timed  # type: ignore[method-assign, assignment]
+    try:
+        yield spent
+    finally:
+        Velocity.add_product_ = original  # type: ignore[method-assign]
+
+
+def sparse_share(step: Step, budget: float) -> float:
+    """The share of the fastest step's time that goes into products with V."""
+    step()
+    best, share, start = float("inf"), 0.0, time.perf_counter()
+    while best == float("inf") or time.perf_counter() - start < budget:
+        with sparse_time() as spent:
+            elapsed = seconds(step)
+        if elapsed < best:
+            best, share = elapsed, spent[0] / elapsed
+    return share
+
+
+def peak_gigabytes() -> float:
+    """Largest resident memory of this process so far."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def peak_in_own_process(solver: str, nodes: int, heads: int) -> float:
+    """Peak memory in GB of a fresh process that makes one training step (its own libraries included)."""
+    command = [sys.executable, "-m", "advdiff.bench.peak", solver, str(nodes), str(heads)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

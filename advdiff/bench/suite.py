@@ -1,0 +1,177 @@
+"""What ``advdiff bench`` measures, and the bars it is held to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+import advdiff
+from advdiff.bench import measure, reference
+from advdiff.bench.problems import CHANNELS, Graph, loss_of, model, molecules, random_graph, training_step
+from advdiff.nn import AdvDIFFormer
+
+ARXIV = 169_343
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the report: a fast step against the same step as the pseudo-code reads, or a share, or a peak."""
+
+    what: str
+    against: str
+    nodes: int
+    heads: int
+    milliseconds: float | None = None
+    reference_milliseconds: float | None = None
+    figure: float = 0.0
+    unit: str = "×"
+    bar: float | None = None
+    disagreement: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        if self.bar is None:
+            return ""
+        return "met" if (self.figure <= self.bar if self.unit == "GB" else self.figure >= self.bar) else "missed"
+
+
+Reference = Callable[[AdvDIFFormer], Tensor]
+
+
+def _disagreement(fast: AdvDIFFormer, step: Callable[[], None], slow: Callable[[], None]) -> float:
+    """Largest relative difference ‖a − b‖/‖b‖ over all parameters' gradients."""
+    gradients = []
+    for run in (step, slow):
+        run()
+        gradients.append([p.grad.clone() for p in fast.parameters() if p.grad is not None])
+    return max(float((a - b).norm() / b.norm()) for a, b in zip(*gradients, strict=True))
+
+
+def _compare(
+    what: str, against: str, module: AdvDIFFormer, graph: Graph, slow: Reference, budget: float, bar: float | None
+) -> Row:
+    step = training_step(module, graph)
+
+    def reference_step() -> None:
+        loss_of(module, slow(module))
+
+    disagreement = _disagreement(module, step, reference_step)
+    best = measure.side_by_side({"fast": step, "slow": reference_step}, budget)
+    heads = module.layers[0].heads
+    return Row(
+        what, against, graph.x.size(0), int(heads), 1e3 * best["fast"], 1e3 * best["slow"],
+        best["slow"] / best["fast"], "×", bar, disagreement,
+    )  # fmt: skip
+
+
+def series(nodes: int, heads: int, budget: float, bars: dict[int, float], formats: tuple[str, ...]) -> Iterator[Row]:
+    graph, module = random_graph(nodes), model("series", heads)
+    csr = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric")
+    for layout in formats:
+        adjacency = csr if layout == "CSR" else csr.to_sparse_coo().coalesce()
+
+        def slow(m: AdvDIFFormer, A: Tensor = adjacency) -> Tensor:
+            return reference.whole_model(m, graph.x, lambda layer, z: reference.series_by_heads(layer, z, A))
+
+        bar = bars.get(nodes) if layout == "COO" else None
+        yield _compare("series, K = 4", f"by heads, {layout}", module, graph, slow, budget, bar)
+
+
+def inverse(nodes: int, heads: int, budget: float, bars: dict[int, float]) -> Row:
+    graph, module = random_graph(nodes), model("inverse", heads)
+    adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
+
+    def slow(m: AdvDIFFormer) -> Tensor:
+        return reference.whole_model(m, graph.x, lambda layer, z: reference.inverse_by_heads(layer, z, adjacency))
+
+    return _compare("inverse, low rank", "dense solve", module, graph, slow, budget, bars.get(nodes))
+
+
+def exponential(nodes: int, heads: int, budget: float) -> Row:
+    graph, module = random_graph(nodes), model("exponential", heads)
+    adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
+
+    def slow(m: AdvDIFFormer) -> Tensor:
+        return reference.whole_model(m, graph.x, lambda layer, z: reference.exponential_dense(layer, z, adjacency))
+
+    return _compare("exponential", "dense matrix_exp", module, graph, slow, budget, None)
+
+
+def batch_of_molecules(solver: str, heads: int, budget: float, bar: float) -> Row:
+    graph = molecules()
+    assert graph.batch is not None
+    module, nodes = model(solver, heads), graph.x.size(0)
+    adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
+    same_graph = (graph.batch[:, None] == graph.batch[None, :]).float()
+    propagate = reference.series_dense if solver == "series" else reference.inverse_by_heads
+
+    def slow(m: AdvDIFFormer) -> Tensor:
+        return reference.whole_model(m, graph.x, lambda layer, z: propagate(layer, z, adjacency, same_graph))
+
+    name = f"{solver}, 256 molecules"
+    return _compare(name, "block-diagonal dense", module, graph, slow, budget, bar)
+
+
+def shares(nodes: int, heads: int, budget: float) -> Iterator[Row]:
+    """Share of sparse products in forward and backward of the propagation itself, C given."""
+    graph = random_graph(nodes)
+    V = advdiff.normalize_adjacency(graph.edge_index, nodes)
+    attention = advdiff.Attention(*torch.randn(2, nodes, heads, CHANNELS))
+    factors = [attention.left.requires_grad_(), attention.right.requires_grad_()]
+    L = advdiff.Generator(attention, V, 0.5)
+    Z = graph.x.clone().requires_grad_()
+    grads = [torch.randn(nodes, heads, CHANNELS) for _ in range(4)]
+    steps = {
+        "series, K = 4": lambda: torch.autograd.grad(advdiff.powers(L.propagator, Z, 4)[1:], [*factors, Z], grads),
+        "inverse, low rank": lambda: torch.autograd.grad(
+            advdiff.resolvent(L, Z, method="lowrank"), [*factors, Z], grads[0]
+        ),
+    }
+    for name, step in steps.items():
+        share = measure.sparse_share(step, budget)
+        yield Row(name, "its sparse products", nodes, heads, figure=100 * share, unit="%", bar=50.0)
+
+
+def memory(solver: str, nodes: int, heads: int, bar: float) -> Row:
+    peak = measure.peak_in_own_process(solver, nodes, heads)
+    return Row(f"{solver}, whole model", "peak memory", nodes, heads, figure=peak, unit="GB", bar=bar)
+
+
+def rows(quick: bool) -> Iterator[Row]:
+    """All measurements; ``quick`` leaves out what takes long."""
+    budget = 1.0 if quick else 10.0
+    for nodes in (1_000,) if quick else (1_000, 4_000, 8_000):
+        yield inverse(nodes, 1, budget, {4_000: 20.0, 8_000: 60.0})
+    yield exponential(500 if quick else 2_000, 1, budget)
+    for nodes in (1_000,) if quick else (8_000, ARXIV):
+        yield from series(nodes, 2, budget, {8_000: 3.0, ARXIV: 1.6}, ("COO", "CSR"))
+    for solver in ("series", "inverse"):
+        yield batch_of_molecules(solver, 2, budget, 10.0)
+    for nodes in (1_000,) if quick else (8_000, ARXIV):
+        yield from shares(nodes, 2, budget)
+    if not quick:
+        for solver in ("series", "inverse"):
+            yield memory(solver, ARXIV, 2, 6.0)
+
+
+def scaling(quick: bool) -> Iterator[dict[str, float | str]]:
+    """Time of a training step against N, for the scaling plot."""
+    sizes = (500, 1_000, 2_000) if quick else (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000, ARXIV)
+    for nodes in sizes:
+        graph = random_graph(nodes)
+        for solver in ("series", "inverse", "exponential"):
+            step = training_step(model(solver, 1), graph)
+            best = measure.side_by_side({"step": step}, budget=0.5 if quick else 2.0, least=1)["step"]
+            yield {"solver": solver, "nodes": nodes, "milliseconds": 1e3 * best}
+        if nodes <= 4_000:
+            module = model("inverse", 1)
+            adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
+
+            def slow(m: AdvDIFFormer = module, A: Tensor = adjacency, g: Graph = graph) -> None:
+                loss_of(m, reference.whole_model(m, g.x, lambda layer, z: reference.inverse_by_heads(layer, z, A)))
+
+            best = measure.side_by_side({"step": slow}, budget=0.5, least=1)["step"]
+            yield {"solver": "inverse, dense", "nodes": nodes, "milliseconds": 1e3 * best}

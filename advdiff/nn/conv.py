@@ -1,0 +1,160 @@
+"""The propagation layer of the Advective Diffusion Transformer."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from advdiff.checks import check_choice, check_nonnegative
+from advdiff.graph import NORMALIZATIONS
+from advdiff.nn.velocity_cache import velocity_of
+from advdiff.operators import Attention, Generator
+from advdiff.propagation import exponential, powers, resolvent
+from advdiff.velocity import Velocity
+
+SOLVERS = ("series", "inverse", "exponential")
+
+
+class AdvDiffConv(nn.Module):
+    r"""Multi-head advective diffusion (the paper's Appendix D).
+
+    With one attention :math:`\mathbf C_h` per head, :math:`\mathbf P_h = \mathbf C_h + \beta \mathbf V` and
+    :math:`\mathbf L_h = (1+\theta)\mathbf I - \mathbf P_h`,
+
+    .. math::
+        \mathbf Z = \sum_{h=1}^H [\mathbf Z^{(0)}, \mathbf P_h \mathbf Z^{(0)}, \dots, \mathbf P_h^K \mathbf Z^{(0)}]\,
+        \mathbf W_{O,h} \quad\text{(series)}
+
+    .. math::
+        \mathbf Z = \sum_{h=1}^H \mathbf L_h^{-1} \mathbf Z^{(0)}\, \mathbf W_{O,h} \quad\text{(inverse)}, \qquad
+        \mathbf Z = \sum_{h=1}^H e^{-(\mathbf I - \mathbf P_h)T} \mathbf Z^{(0)}\, \mathbf W_{O,h} \quad\text{(exponential)}.
+
+    Edge features enter as :math:`\mathbf m_u = \sum_v v_{uv} \mathbf W_E \mathbf e_{uv}`: the series propagates
+    :math:`\mathbf P_h(\mathbf Z^{(k-1)} + \mathbf M)`, the other two start from :math:`\mathbf Z^{(0)} + \mathbf M`.
+
+    Args:
+        in_channels: width d of the input, and of queries and keys.
+        out_channels: width of the output (the paper: d).
+        solver: ``"series"`` (-s), ``"inverse"`` (-i) or ``"exponential"`` (the closed form itself).
+        heads: H.
+        beta: weight β of the advection.
+        theta: θ of the inverse.
+        order: K of the series.
+        time: T of the exponential.
+        normalization: of V, ``"symmetric"`` or ``"row"``.
+        edge_dim: number of edge features, or None.
+        tol: relative error of the inverse and the exponential.
+
+    Shapes:
+        x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N] → [N, out_channels]
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        solver: str = "series",
+        heads: int = 1,
+        beta: float = 0.5,
+        theta: float = 1.0,
+        order: int = 2,
+        time: float = 1.0,
+        normalization: str = "symmetric",
+        edge_dim: int | None = None,
+        tol: float = 1e-6,
+    ) -> None:
+        super().__init__()
+        check_choice("solver", solver, SOLVERS)
+        check_choice("kind of normalisation", normalization, NORMALIZATIONS)
+        check_nonnegative("beta", beta)
+        check_nonnegative("time", time)
+        if min(in_channels, out_channels, heads) < 1 or order < 0:
+            raise ValueError(
+                f"in_channels={in_channels}, out_channels={out_channels} and heads={heads} must be at least 1, "
+                f"and order={order} at least 0."
+            )
+        self.in_channels, self.out_channels, self.heads = in_channels, out_channels, heads
+        self.solver, self.beta, self.theta, self.order, self.time = solver, beta, theta, order, time
+        self.normalization, self.edge_dim, self.tol = normalization, edge_dim, tol
+        self.query = nn.Linear(in_channels, heads * in_channels, bias=False)
+        self.key = nn.Linear(in_channels, heads * in_channels, bias=False)
+        blocks = order + 1 if solver == "series" else 1
+        #: W_{O,h}, block k, as [K + 1, H, d, out]
+        self.output = nn.Parameter(torch.empty(blocks, heads, in_channels, out_channels))
+        self.edge = None if edge_dim is None else nn.Linear(edge_dim, in_channels, bias=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        self.query.reset_parameters()
+        self.key.reset_parameters()
+        blocks, heads, channels, _ = self.output.shape
+        bound = 1.0 / math.sqrt(blocks * heads * channels)  # as nn.Linear on the concatenation
+        nn.init.uniform_(self.output, -bound, bound)
+        if self.edge is not None:
+            self.edge.reset_parameters()
+
+    def generator(self, x: Tensor, velocity: Velocity, batch: Tensor | None = None) -> Generator:
+        """L_h = I − C_h − βV of every head, with the attention that x induces."""
+        shape = (x.size(0), self.heads, self.in_channels)
+        attention = Attention(self.query(x).view(shape), self.key(x).view(shape), batch)
+        return Generator(attention, velocity, self.beta)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+    ) -> Tensor:
+        velocity = velocity_of(edge_index, x.size(0), edge_weight, self.normalization)
+        L = self.generator(x, velocity, batch)
+        source = self._edge_signal(velocity, edge_attr, x)
+        if self.solver == "series":
+            states = powers(L.propagator, x, self.order, source=source)
+            # The heads share Z^(0), so their first blocks add up before the product.
+            out = x @ self.output[0].sum(0)
+            for state, weight in zip(states[1:], self.output[1:], strict=True):
+                out = torch.addmm(out, state.flatten(1), weight.flatten(0, 1))
+            return out
+        start = x if source is None else x + source
+        if self.solver == "inverse":
+            state = resolvent(L, start, self.theta, tol=self.tol, indefinite=True)
+        else:
+            state = exponential(L, start, self.time, tol=self.tol)
+        return state.flatten(1) @ self.output[0].flatten(0, 1)
+
+    def _edge_signal(self, velocity: Velocity, edge_attr: Tensor | None, x: Tensor) -> Tensor | None:
+        """M with m_u = Σ_v v_uv W_E e_uv; the sum comes first, since edge features are narrow."""
+        if self.edge is None:
+            if edge_attr is not None:
+                raise ValueError("edge_attr was given but edge_dim is None; set edge_dim to its number of columns.")
+            return None
+        if edge_attr is None:
+            raise ValueError(f"edge_dim is {self.edge_dim} but edge_attr was not given.")
+        check_rows_of_edges(edge_attr, velocity.num_edges, self.edge_dim)
+        weighted = velocity.exact.to(x.dtype)[:, None] * edge_attr
+        total = x.new_zeros(x.size(0), edge_attr.size(1)).index_add_(0, velocity.edge_index[1], weighted)
+        signal: Tensor = self.edge(total)
+        return signal
+
+    def __repr__(self) -> str:
+        detail = {
+            "series": f"order={self.order}",
+            "inverse": f"theta={self.theta:g}",
+            "exponential": f"time={self.time:g}",
+        }[self.solver]
+        return (
+            f"{type(self).__name__}({self.in_channels}, {self.out_channels}, solver={self.solver!r}, "
+            f"heads={self.heads}, beta={self.beta:g}, {detail})"
+        )
+
+
+def check_rows_of_edges(edge_attr: Tensor, num_edges: int, edge_dim: int | None) -> None:
+    """One row of ``edge_dim`` numbers per edge."""
+    if edge_attr.shape != (num_edges, edge_dim):
+        raise ValueError(
+            f"edge_attr has shape {tuple(edge_attr.shape)}; it must be [{num_edges}, {edge_dim}]: one row per edge."
+        )
