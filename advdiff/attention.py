@@ -15,7 +15,8 @@ class Attention:
     r"""The paper's normalised dot-product attention, kept as a product of two thin matrices.
 
     .. math::
-        c_{uv} = \frac{1 + \hat{\mathbf q}_u^\top \hat{\mathbf k}_v}{\sum_w (1 + \hat{\mathbf q}_u^\top \hat{\mathbf k}_w)},
+        c_{uv} = \frac{1 + \hat{\mathbf q}_u^\top \hat{\mathbf k}_v}
+        {\sum_w (1 + \hat{\mathbf q}_u^\top \hat{\mathbf k}_w)},
         \qquad \hat{\mathbf q} = \mathbf q / \|\mathbf q\|_2, \quad \hat{\mathbf k} = \mathbf k / \|\mathbf k\|_2
 
     The sums run over the nodes of u's own graph. With n the row sums, C = U Wᵀ where

@@ -61,19 +61,19 @@ def check_tolerance(tol: float) -> None:
         raise ValueError(f"tol is {tol:g}; it must lie strictly between 0 and 1, for example 1e-6.")
 
 
-def check_edge_index(edge_index: Tensor, num_nodes: int) -> None:
+def check_edge_index(edge_index: Tensor, num_nodes: int, name: str = "edge_index") -> None:
     """PyG's ``edge_index``: an integer tensor [2, E] with entries in 0 … num_nodes - 1."""
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
-        raise ValueError(f"edge_index has shape {tuple(edge_index.shape)}; it must be [2, number of edges].")
+        raise ValueError(f"{name} has shape {tuple(edge_index.shape)}; it must be [2, number of edges].")
     if edge_index.dtype not in (torch.int32, torch.int64):
-        raise ValueError(f"edge_index has dtype {edge_index.dtype}; node numbers must be integers (int64).")
+        raise ValueError(f"{name} has dtype {edge_index.dtype}; node numbers must be integers (int64).")
     if num_nodes < 0:
         raise ValueError(f"num_nodes is {num_nodes}; it must not be negative.")
     if edge_index.size(1) and has_values(edge_index):
         low, high = int(edge_index.min()), int(edge_index.max())
         if low < 0 or high >= num_nodes:
             raise ValueError(
-                f"edge_index names nodes {low} to {high}, but with num_nodes={num_nodes} "
+                f"{name} names nodes {low} to {high}, but with num_nodes={num_nodes} "
                 f"the valid numbers are 0 to {num_nodes - 1}."
             )
 

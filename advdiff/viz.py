@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import LineCollection
+from PIL import Image
+from torch import Tensor
 
 if TYPE_CHECKING:
-    pass
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _STYLE = str(Path(__file__).with_name("advdiff.mplstyle"))
 
@@ -23,3 +30,81 @@ def style() -> AbstractContextManager[None]:
 def use_style() -> None:
     """The book's look for all figures that follow."""
     plt.style.use(_STYLE)
+
+
+def draw_graph(
+    axes: Axes,
+    positions: np.ndarray,
+    edge_index: Tensor,
+    values: Tensor | Sequence[float],
+    *,
+    limits: tuple[float, float] | None = None,
+    size: float = 60.0,
+    cmap: str = "viridis",
+) -> Any:
+    """Nodes coloured by a value on them; returns the scatter, to hang a colour bar on."""
+    numbers = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values, dtype=float)
+    ends = positions[edge_index.cpu().numpy().T]
+    axes.add_collection(LineCollection(list(ends), colors="0.72", linewidths=0.7, zorder=1))
+    low, high = limits or (float(numbers.min()), float(numbers.max()))
+    nodes = axes.scatter(
+        positions[:, 0],
+        positions[:, 1],
+        c=numbers,
+        s=size,
+        cmap=cmap,
+        vmin=low,
+        vmax=high,
+        edgecolors="0.25",
+        linewidths=0.5,
+        zorder=2,
+    )
+    axes.set_aspect("equal")
+    axes.axis("off")
+    return nodes
+
+
+def png(figure: Figure, dpi: int = 90) -> bytes:
+    """The figure as small PNG bytes (a palette of 64 colours); the figure is closed."""
+    drawn, reduced = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=dpi)
+    plt.close(figure)
+    Image.open(drawn).convert("RGB").quantize(64).save(reduced, format="png", optimize=True)
+    return reduced.getvalue()
+
+
+def frame_grid(
+    draw: Callable[[float, float], Figure],
+    first: tuple[str, Sequence[float]],
+    second: tuple[str, Sequence[float]],
+    *,
+    dpi: int = 80,
+) -> Any:
+    """Two sliders over precomputed frames: a control that works in the published page, without a kernel.
+
+    Args:
+        draw: makes the figure of a pair of values.
+        first, second: label (HTML or ``\\(…\\)`` maths) and values of the two sliders.
+    """
+    import ipywidgets as widgets
+
+    sliders = [
+        widgets.SelectionSlider(
+            options=[(f"{value:g}", value) for value in values],
+            index=len(values) // 2,
+            description=label,
+            continuous_update=True,
+        )
+        for label, values in (first, second)
+    ]
+    rows = []
+    for a in first[1]:
+        frames = [
+            widgets.Image(value=png(draw(a, b), dpi), format="png", layout={"max_width": "100%"}) for b in second[1]
+        ]
+        row = widgets.Stack(frames, selected_index=sliders[1].index)
+        widgets.jslink((sliders[1], "index"), (row, "selected_index"))
+        rows.append(row)
+    stack = widgets.Stack(rows, selected_index=sliders[0].index)
+    widgets.jslink((sliders[0], "index"), (stack, "selected_index"))
+    return widgets.VBox([widgets.HBox(sliders), stack])

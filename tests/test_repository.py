@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
@@ -75,17 +76,17 @@ def test_environment_yml_installs_the_same_thing() -> None:
     (pip,) = (entry["pip"] for entry in entries if isinstance(entry, dict))
     conda = dict(entry.partition("=")[::2] for entry in entries if isinstance(entry, str))
 
-    assert conda.keys() == {"python", "pip", "make"}, "everything else comes through constraints.txt"
+    assert conda.keys() == {"python", "pip", "make", "nodejs"}, "everything else comes through constraints.txt"
     assert conda["python"] in PYTHONS
     assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(conda["python"])
     packages = [line for line in pip if not line.startswith("--extra-index-url ")]
     assert packages == ["-c constraints.txt", "-e .[book,test,data]"]
 
 
-def test_makefile_installs_every_extra() -> None:
+def test_makefile_installs_every_extra_but_npm() -> None:
     match = re.search(r"^EXTRAS := (\S+)$", text_of("Makefile"), re.MULTILINE)
     assert match is not None
-    assert set(match[1].split(",")) == set(EXTRAS)
+    assert {*match[1].split(","), "npm"} == set(EXTRAS), "npm is installed only where the system has none"
 
 
 # -------------------------------------------------------------------------------------------------- the book
@@ -128,11 +129,37 @@ def test_mathjax_and_latex_know_the_same_macros() -> None:
     assert set(config["latex_elements"]["preamble"].split("\n")) - {""} == latex
 
 
-def test_browser_code_is_vendored() -> None:
+def test_pages_load_only_fetched_browser_code() -> None:
+    fetch_assets = runpy.run_path(str(ROOT / "tools" / "fetch_assets.py"))
     config = yaml.safe_load(text_of("_config.yml"))["sphinx"]["config"]
-    (folder,) = config["html_static_path"]
-    for script in [config["mathjax_path"], *config["nb_ipywidgets_js"]]:
-        assert (ROOT / folder / script).is_file()
+    assert [ROOT / folder for folder in config["html_static_path"]] == [fetch_assets["ASSETS"]]
+    assert text_of("Makefile").count(f"ASSETS := _build/assets/{fetch_assets['STAMP']}\n") == 1
+    fetched = {target for package in fetch_assets["PACKAGES"] for target in package.files.values()}
+    assert {config["mathjax_path"], *config["nb_ipywidgets_js"]} <= fetched
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for npm is a shell script")
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo 'npm error code ENOTFOUND' >&2; exit 1", r"could not fetch mathjax@\S+ \(ENOTFOUND\)"),
+        ("echo other > mathjax.tgz", "is not the pinned file"),
+        (None, "install Node.js"),
+    ],
+    ids=["no network", "another file", "no npm"],
+)
+def test_assets_are_fetched_as_pinned_or_not_at_all(
+    script: str | None, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch = runpy.run_path(str(ROOT / "tools" / "fetch_assets.py"))["fetch"]
+    if script is not None:
+        (tmp_path / "npm").write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / "npm").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(SystemExit, match=message):
+        fetch(tmp_path / "build" / "assets")
+    assert not list(tmp_path.glob("build/*"))
 
 
 # ------------------------------------------------------------------------------------------------ the README

@@ -86,6 +86,7 @@ def execute(path: Path, timeout: int) -> float:
             kernel_name="python3",
             resources={"metadata": {"path": str(path.parent)}},
             record_timing=False,
+            coalesce_streams=True,
             on_cell_start=on_start,
             on_cell_executed=on_done,
         )

@@ -17,7 +17,7 @@ HEADER = """\
 # Exact versions of everything that the extras of pyproject.toml install (Python 3.10 to 3.13).
 #
 # To regenerate: for Python 3.10 and for Python 3.11, in a new virtual environment,
-#     pip install -e ".[book,test,data,cluster,ode]" && pip freeze --exclude-editable > py310.txt  (py311.txt)
+#     pip install -e ".[book,test,data,cluster,ode,npm]" && pip freeze --exclude-editable > py310.txt  (py311.txt)
 # and then
 #     python tools/merge_pins.py 3.10=py310.txt 3.11=py311.txt > constraints.txt
 """

@@ -11,7 +11,7 @@ from torch import Tensor
 import advdiff
 from advdiff.bench import measure, reference
 from advdiff.bench.problems import CHANNELS, Graph, loss_of, model, molecules, random_graph, training_step
-from advdiff.nn import AdvDIFFormer
+from advdiff.nn import AdvDiffConv, AdvDIFFormer
 
 ARXIV = 169_343
 
@@ -54,15 +54,17 @@ def _compare(
     what: str, against: str, module: AdvDIFFormer, graph: Graph, slow: Reference, budget: float, bar: float | None
 ) -> Row:
     step = training_step(module, graph)
+    (layer,) = module.layers
+    assert isinstance(layer, AdvDiffConv)
+    heads = layer.heads
 
     def reference_step() -> None:
         loss_of(module, slow(module))
 
     disagreement = _disagreement(module, step, reference_step)
     best = measure.side_by_side({"fast": step, "slow": reference_step}, budget)
-    heads = module.layers[0].heads
     return Row(
-        what, against, graph.x.size(0), int(heads), 1e3 * best["fast"], 1e3 * best["slow"],
+        what, against, graph.x.size(0), heads, 1e3 * best["fast"], 1e3 * best["slow"],
         best["slow"] / best["fast"], "×", bar, disagreement,
     )  # fmt: skip
 

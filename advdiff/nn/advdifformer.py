@@ -29,11 +29,11 @@ class AdvDIFFormer(nn.Module):
         \mathbf Z = \text{propagation}(\mathbf Z^{(0)}, \mathbf A), \qquad
         \hat{\mathbf Y} = \phi_{dec}(\mathbf Z)
 
-    with MLPs φ_enc and φ_dec and :class:`AdvDiffConv` between. The decoder reads z_u for nodes, [z_u, z_v] for the edges of
-    ``edge_label_index``, and the sum of z_u over each graph for graphs; it returns logits or values.
+    with MLPs φ_enc and φ_dec and :class:`AdvDiffConv` between. The decoder reads z_u for nodes, [z_u, z_v] for the
+    edges of ``edge_label_index``, and the sum of z_u over each graph for graphs; it returns logits or values.
 
-    ``num_layers`` > 1, ``batch_norm``, ``residual`` and ``normalization="row"`` are extras of the authors' released code which
-    the paper does not mention; they are off by default.
+    ``num_layers`` > 1, ``batch_norm``, ``residual`` and ``normalization="row"`` are extras of the authors' released
+    code which the paper does not mention; they are off by default.
 
     Args:
         in_channels: number D of node features.
@@ -48,8 +48,8 @@ class AdvDIFFormer(nn.Module):
         task: ``"node"``, ``"edge"`` or ``"graph"``.
 
     Shapes:
-        x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N], edge_label_index [2, M]
-        → [N, out], [M, out] or [G, out]
+        x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N],
+        edge_label_index [2, M] → [N, out], [M, out] or [G, out]
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class AdvDIFFormer(nn.Module):
     def reset_parameters(self) -> None:
         for module in self.modules():
             if module is not self and hasattr(module, "reset_parameters"):
-                module.reset_parameters()
+                module.reset_parameters()  # type: ignore[operator]
 
     def forward(
         self,
@@ -135,7 +135,7 @@ class AdvDIFFormer(nn.Module):
         if self.task == "edge":
             if edge_label_index is None:
                 raise ValueError("task='edge' needs edge_label_index [2, M]: the node pairs to predict.")
-            check_edge_index(edge_label_index, x.size(0))
+            check_edge_index(edge_label_index, x.size(0), "edge_label_index")
 
 
 def _sum_pool(z: Tensor, batch: Tensor | None) -> Tensor:

@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from advdiff.checks import check_choice, check_nonnegative
+from advdiff.checks import check_choice, check_finite, check_floating, check_nonnegative
 from advdiff.graph import NORMALIZATIONS
 from advdiff.nn.velocity_cache import velocity_of
 from advdiff.operators import Attention, Generator
@@ -29,7 +29,8 @@ class AdvDiffConv(nn.Module):
 
     .. math::
         \mathbf Z = \sum_{h=1}^H \mathbf L_h^{-1} \mathbf Z^{(0)}\, \mathbf W_{O,h} \quad\text{(inverse)}, \qquad
-        \mathbf Z = \sum_{h=1}^H e^{-(\mathbf I - \mathbf P_h)T} \mathbf Z^{(0)}\, \mathbf W_{O,h} \quad\text{(exponential)}.
+        \mathbf Z = \sum_{h=1}^H e^{-(\mathbf I - \mathbf P_h)T} \mathbf Z^{(0)}\, \mathbf W_{O,h}
+        \quad\text{(exponential)}.
 
     Edge features enter as :math:`\mathbf m_u = \sum_v v_{uv} \mathbf W_E \mathbf e_{uv}`: the series propagates
     :math:`\mathbf P_h(\mathbf Z^{(k-1)} + \mathbf M)`, the other two start from :math:`\mathbf Z^{(0)} + \mathbf M`.
@@ -109,6 +110,10 @@ class AdvDiffConv(nn.Module):
         edge_attr: Tensor | None = None,
         batch: Tensor | None = None,
     ) -> Tensor:
+        check_floating("x", x)
+        if x.dim() != 2 or x.size(1) != self.in_channels:
+            raise ValueError(f"x has shape {tuple(x.shape)}; the layer expects [N, {self.in_channels}].")
+        check_finite("x", x)
         velocity = velocity_of(edge_index, x.size(0), edge_weight, self.normalization)
         L = self.generator(x, velocity, batch)
         source = self._edge_signal(velocity, edge_attr, x)
@@ -135,6 +140,7 @@ class AdvDiffConv(nn.Module):
         if edge_attr is None:
             raise ValueError(f"edge_dim is {self.edge_dim} but edge_attr was not given.")
         check_rows_of_edges(edge_attr, velocity.num_edges, self.edge_dim)
+        check_finite("edge_attr", edge_attr)
         weighted = velocity.exact.to(x.dtype)[:, None] * edge_attr
         total = x.new_zeros(x.size(0), edge_attr.size(1)).index_add_(0, velocity.edge_index[1], weighted)
         signal: Tensor = self.edge(total)

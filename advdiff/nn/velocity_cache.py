@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 
+import torch
 from torch import Tensor
 
 from advdiff.graph import normalize_adjacency
@@ -13,14 +15,20 @@ from advdiff.velocity import Velocity
 CAPACITY = 16
 
 _remembered: OrderedDict[tuple[int, int, int, str], tuple[list[tuple[Tensor, int]], Velocity]] = OrderedDict()
+_lock = threading.Lock()
 
 
 def velocity_of(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str) -> Velocity:
     """``normalize_adjacency`` with a memory of the last graphs.
 
     A remembered entry holds its tensors, so their identity cannot be reused while it lives, and their version counters,
-    so a change in place is noticed.
+    so a change in place is noticed (not one behind autograd's back, through ``.data`` or a shared NumPy array).
     """
+    with _lock:
+        return _velocity_of(edge_index, num_nodes, edge_weight, kind)
+
+
+def _velocity_of(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str) -> Velocity:
     inputs = [t for t in (edge_index, edge_weight) if t is not None]
     if any(t.is_inference() for t in inputs):  # such tensors do not count their versions
         return normalize_adjacency(edge_index, num_nodes, edge_weight, kind)
@@ -30,7 +38,8 @@ def velocity_of(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, 
         if all(t is s and t._version == version for t, (s, version) in zip(inputs, seen, strict=True)):
             _remembered.move_to_end(key)
             return velocity
-    velocity = normalize_adjacency(edge_index, num_nodes, edge_weight, kind)
+    with torch.inference_mode(False):  # what is remembered must serve autograd later
+        velocity = normalize_adjacency(edge_index, num_nodes, edge_weight, kind)
     _remembered[key] = ([(t, t._version) for t in inputs], velocity)
     while len(_remembered) > CAPACITY:
         _remembered.popitem(last=False)

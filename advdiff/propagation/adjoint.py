@@ -65,10 +65,10 @@ class ExponentialAction(torch.autograd.Function):
         (Z,) = ctx.saved_tensors
         operator, time, tol = ctx.operator, ctx.time, ctx.tol
         adjoint, needs = grad.contiguous(), ctx.needs_input_grad[:3]
-        if time == 0.0 or not any(needs):
-            states = chebyshev_states(operator.T, adjoint, [time], tol)[0] if time else [adjoint]
-            zeros = [torch.zeros_like(t) if n and t is not None else None for t, n in zip(operator.tensors, needs)]
-            return (*zeros[:2], None, states[0], None, None, None, None)
+        if time == 0.0 or not any(needs):  # no gradient to the operator is the same as a zero one
+            if time:
+                adjoint = chebyshev_states(operator.T, adjoint, [time], tol)[0][0]
+            return (None, None, None, adjoint, None, None, None, None)
         panels = max(1, math.ceil((1.0 + operator.beta_value) * time / PANEL))
         length = time / panels
         points, weights = np.polynomial.legendre.leggauss(gauss_points(tol))

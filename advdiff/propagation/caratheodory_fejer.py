@@ -3,8 +3,8 @@ r"""Near-best rational approximations of e^{-x} on [0, ∞) by the Carathéodory
 .. math::
     e^{-x} \approx \alpha_0 - \sum_{i=1}^r \frac{\alpha_i}{x + \theta_i}
 
-The half-line is folded onto the unit circle, where e^{-x} becomes an analytic function; the singular vectors of the Hankel
-matrix of its coefficients give the best approximation there that has r poles outside the circle
+The half-line is folded onto the unit circle, where e^{-x} becomes an analytic function; the singular vectors of the
+Hankel matrix of its coefficients give the best approximation there that has r poles outside the circle
 (Adamjan–Arov–Krein). Carried back to the half-line it is best up to a relative difference too small to see.
 """
 

@@ -110,7 +110,7 @@ def exponential(
     done: list[Solution] = []
 
     def solve(constant: Propagator, state: Tensor) -> Solution:
-        done.append(METHODS[method](constant, state, float(time), tol, **options))  # type: ignore[operator]
+        done.append(METHODS[method](constant, state, float(time), tol, **options))
         return done[0]
 
     heads = spread.expand(-1, operator.heads, -1)

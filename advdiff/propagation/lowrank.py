@@ -1,11 +1,12 @@
 r"""The fast inverse: (θI + L)⁻¹Z from sparse solves with B = (1+θ)I − βV, shared by all heads.
 
-Forward: one sequence of products gives B⁻¹[Z, 1, U_1, …, U_H]; a capacitance matrix of size d + 1 per graph and head does
-the rest (:mod:`advdiff.propagation.woodbury`). Backward, by the implicit-function theorem: with λ = (θI + L)⁻ᵀG,
+Forward: one sequence of products gives B⁻¹[Z, 1, U_1, …, U_H]; a capacitance matrix of size d + 1 per graph and head
+does the rest (:mod:`advdiff.propagation.woodbury`). Backward, by the implicit-function theorem: with λ = (θI + L)⁻ᵀG,
 
 .. math::
     \partial \mathbf Z = \boldsymbol\lambda, \qquad \partial \mathbf P = \boldsymbol\lambda \mathbf X^\top, \qquad
-    \boldsymbol\lambda = \mathbf B^{-\top}\bigl(\mathbf G + \mathbf W\, \mathbf M^{-\top} (\mathbf B^{-1}\mathbf U)^\top \mathbf G\bigr),
+    \boldsymbol\lambda = \mathbf B^{-\top}
+    \bigl(\mathbf G + \mathbf W\, \mathbf M^{-\top} (\mathbf B^{-1}\mathbf U)^\top \mathbf G\bigr),
 
 M the capacitance matrix: one more sequence of products, and no iteration is kept in memory.
 """
@@ -30,8 +31,8 @@ from advdiff.propagator import Propagator
 class Diagnosis:
     r"""What the vector x = (θI + L)⁻¹1 tells about θI + L, whose off-diagonal entries are not positive.
 
-    x > 0 if and only if θI + L is a nonsingular M-matrix, that is, θ exceeds the singular value θ*. Then ‖(θI + L)⁻¹‖_∞ =
-    max x exactly, and by Collatz–Wielandt θ − 1/min x ≤ θ* ≤ θ − 1/max x.
+    x > 0 if and only if θI + L is a nonsingular M-matrix, that is, θ exceeds the singular value θ*. Then
+    ‖(θI + L)⁻¹‖_∞ = max x exactly, and by Collatz–Wielandt θ − 1/min x ≤ θ* ≤ θ − 1/max x.
     """
 
     is_m_matrix: bool
@@ -74,34 +75,18 @@ class LowRankInverse(torch.autograd.Function):
         operator = operator.detach()
         ctx.operator, ctx.theta = operator, theta
         ctx.beta_shape = None if beta is None else beta.shape
-        # Truncation far below ``tol``, since the capacitance matrix amplifies it by the condition number.
-        ctx.truncation = max(0.02 * tol, 0.25 * torch.finfo(Z.dtype).eps)
-        columns = [Z.flatten(1), Z.new_ones(Z.size(0), 1)]
-        if operator.left is not None:
-            columns.append(operator.left.flatten(1))
-        # Whole cache lines: at 169,343 nodes the sparse product of 208 columns is faster than that of 195.
-        columns.append(Z.new_zeros(Z.size(0), -sum(c.size(1) for c in columns) % 16))
-        widths = [c.size(1) for c in columns]
-        solved, products = _sparse_solve(operator, torch.cat(columns, dim=1), theta, ctx.truncation)
-        parts = solved.split(widths, dim=1)
-        X, ones = parts[0].reshape(Z.shape), parts[1].unsqueeze(1)
-        solved_left = matrix = None
-        if operator.left is not None:
-            solved_left = parts[2].reshape(operator.left.shape)
-            matrix = capacitance(operator, solved_left)
-            X, ones = (corrected(operator, part, solved_left, matrix) for part in (X, ones))
-        diagnosis = Diagnosis.of(operator, theta, ones)
-        error = ctx.truncation * diagnosis.condition
-        if error > tol and math.isfinite(error) and has_values(Z):
-            # Near the singular value: one step of iterative refinement squares the relative error.
-            residual = Z - (1.0 + theta) * X
-            residual = operator.add_product_(residual.contiguous(), X.contiguous())
-            correction, more = _sparse_solve(operator, residual.flatten(1), theta, ctx.truncation)
-            correction = correction.view(residual.shape)
-            if solved_left is not None and matrix is not None:
-                correction = corrected(operator, correction, solved_left, matrix)
-            X, products, error = X + correction, products + more + 1, error**2
-        box.append(LowRankInverse.Outcome(products, max(error, torch.finfo(Z.dtype).eps), diagnosis))
+        # Truncate far below ``tol``, since the capacitance matrix amplifies the error by the condition number, and
+        # once more if that number turns out to be large: a coarse solve would hide that the matrix is singular.
+        eps = torch.finfo(Z.dtype).eps
+        ctx.truncation, products = max(0.02 * tol, 0.25 * eps), 0
+        while True:
+            X, solved_left, matrix, diagnosis, more = _solve(operator, Z, theta, ctx.truncation)
+            products += more
+            error = ctx.truncation * diagnosis.condition
+            if error <= tol or ctx.truncation <= 0.25 * eps:
+                break
+            ctx.truncation = max(min(0.5 * tol / diagnosis.condition, 1e-3 * ctx.truncation), 0.25 * eps)
+        box.append(LowRankInverse.Outcome(products, max(error, eps * diagnosis.condition), diagnosis))
         ctx.shared = Z.size(1) == 1 and operator.heads > 1
         ctx.save_for_backward(X, solved_left, matrix)
         return X
@@ -123,6 +108,26 @@ class LowRankInverse(torch.autograd.Function):
         grad_beta = None if grads[2] is None else grads[2].reshape(ctx.beta_shape)
         grad_Z = adjoint.sum(1, keepdim=True) if ctx.shared else adjoint
         return grads[0], grads[1], grad_beta, grad_Z, None, None, None, None
+
+
+def _solve(
+    operator: Propagator, Z: Tensor, theta: float, truncation: float
+) -> tuple[Tensor, Tensor | None, Tensor | None, Diagnosis, int]:
+    """(θI + L)⁻¹Z, B⁻¹U, the capacitance matrix, the diagnosis and the number of products."""
+    columns = [Z.flatten(1), Z.new_ones(Z.size(0), 1)]
+    if operator.left is not None:
+        columns.append(operator.left.flatten(1))
+    # Whole cache lines: at 169,343 nodes the sparse product of 208 columns is faster than that of 195.
+    columns.append(Z.new_zeros(Z.size(0), -sum(c.size(1) for c in columns) % 16))
+    solved, products = _sparse_solve(operator, torch.cat(columns, dim=1), theta, truncation)
+    parts = solved.split([c.size(1) for c in columns], dim=1)
+    X, ones = parts[0].reshape(Z.shape), parts[1].unsqueeze(1)
+    solved_left = matrix = None
+    if operator.left is not None:
+        solved_left = parts[2].reshape(operator.left.shape)
+        matrix = capacitance(operator, solved_left)
+        X, ones = (corrected(operator, part, solved_left, matrix) for part in (X, ones))
+    return X, solved_left, matrix, Diagnosis.of(operator, theta, ones), products
 
 
 def _sparse_solve(operator: Propagator, Y: Tensor, theta: float, tol: float) -> tuple[Tensor, int]:

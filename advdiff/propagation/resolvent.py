@@ -24,8 +24,7 @@ SMALL = 128
 WARN_CONDITION = 1e3
 
 
-def _choose(L: Generator, theta: float) -> tuple[str, str]:
-    beta = L.propagator.beta_value
+def _choose(L: Generator) -> tuple[str, str]:
     if L.num_nodes <= SMALL and L.propagator.segments.num_graphs == 1:
         return "dense", f"at most {SMALL} nodes: a dense solve is fastest"
     return (
@@ -56,7 +55,11 @@ def resolvent(
     indefinite: bool = False,
     return_record: bool = False,
 ) -> Tensor | tuple[Tensor, Record]:
-    r"""The paper's ``linsolver``, :math:`(\theta \mathbf I + \mathbf L)^{-1} \mathbf Z = ((1+\theta)\mathbf I - \mathbf C - \beta\mathbf V)^{-1} \mathbf Z`.
+    r"""The paper's ``linsolver``.
+
+    .. math::
+        (\theta \mathbf I + \mathbf L)^{-1} \mathbf Z
+        = ((1+\theta)\mathbf I - \mathbf C - \beta\mathbf V)^{-1} \mathbf Z
 
     θ must exceed the singular value θ* = ρ(C + βV) − 1 (with row normalisation and no isolated node θ* = β exactly).
     Above it, θ·(θI + L)⁻¹ is an implicit-Euler step of length 1/θ and the mean of e^{-Lτ} over τ ~ Exp(θ); below it
@@ -82,14 +85,12 @@ def resolvent(
         raise ValueError(f"theta is {theta}; it must be a finite number.")
     operator = L.propagator
     spread = operator.spread(Z)
-    reason = "asked for"
-    if method == "auto":
-        method, reason = _choose(L, theta)
-    if method == "lowrank" and 1.0 + theta <= operator.beta_value * (1.0 + 1e-12):
+    if method != "dense" and 1.0 + theta <= operator.beta_value * (1.0 + 1e-12):
         raise SingularVelocityError(
             f"θ = {theta:g} is not above β − 1 = {operator.beta_value - 1:g}, so (1+θ)I − βV is not positive definite; "
             "choose a larger θ or a smaller β."
         )
+    method, reason = _choose(L) if method == "auto" else (method, "asked for")
     tol = max(tol, 4 * torch.finfo(Z.dtype).eps)
     if method == "dense":
         value, ones = dense_resolvent(L, spread, theta)
@@ -123,8 +124,8 @@ def _judge(operator: Propagator, theta: float, diagnosis: Diagnosis, indefinite:
         warnings.warn(f"{message}.", NearSingularWarning, stacklevel=3)
     if diagnosis.condition > WARN_CONDITION:
         warnings.warn(
-            f"θI + L is nearly singular at {where}: condition number {diagnosis.condition:.1e}, singular value at about "
-            f"θ* = {diagnosis.singular_theta:.4g}; expect outputs of size 1/(θ − θ*).",
+            f"θI + L is nearly singular at {where}: condition number {diagnosis.condition:.1e}, singular value "
+            f"at about θ* = {diagnosis.singular_theta:.4g}; expect outputs of size 1/(θ − θ*).",
             NearSingularWarning,
             stacklevel=3,
         )

@@ -1,7 +1,7 @@
 r"""``powers``: [Z, PZ, …, P^K Z], the states of the paper's series model.
 
-With edge features the recurrence is Z^{(k)} = P(Z^{(k-1)} + M) (the paper's Appendix D). The backward pass is written by
-hand: in place, one sparse product per order for all heads, and one for all heads together at the first order, where they share Z.
+With edge features the recurrence is Z^{(k)} = P(Z^{(k-1)} + M) (the paper's Appendix D). The backward pass is written
+by hand: in place, one sparse product per order for all heads, a narrower one at the first, where they share Z.
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def _accumulate(segments: Any, total: Tensor | None, A: Tensor, S: Tensor, neede
     if not needed:
         return None
     if total is None:
-        return segments.apply(A, S)  # type: ignore[no-any-return]
-    return segments.add_apply_(total, A, S)  # type: ignore[no-any-return]
+        return segments.apply(A, S)
+    return segments.add_apply_(total, A, S)
 
 
 def _apply_and_sum(operator: Propagator, moments: Tensor) -> Tensor:

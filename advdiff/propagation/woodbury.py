@@ -3,8 +3,9 @@ r"""The low-rank part of (sI − C − βV)⁻¹, by the Woodbury identity.
 With B = sI − βV and C = U Wᵀ,
 
 .. math::
-    (\mathbf B - \mathbf U \mathbf W^\top)^{-1} \mathbf Z
-    = \mathbf B^{-1}\mathbf Z + \mathbf B^{-1}\mathbf U\, (\mathbf I - \mathbf W^\top \mathbf B^{-1} \mathbf U)^{-1}\, \mathbf W^\top \mathbf B^{-1} \mathbf Z,
+    (\mathbf B - \mathbf U \mathbf W^\top)^{-1} \mathbf Z = \mathbf B^{-1}\mathbf Z
+    + \mathbf B^{-1}\mathbf U\, (\mathbf I - \mathbf W^\top \mathbf B^{-1} \mathbf U)^{-1}\,
+    \mathbf W^\top \mathbf B^{-1} \mathbf Z,
 
 so once B⁻¹[Z, U] is known only a capacitance matrix of size d + 1 per graph and head is left to solve.
 """

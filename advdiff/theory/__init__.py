@@ -1,0 +1,1 @@
+"""The paper's theory as small functions, and the ledger of its claims."""

@@ -1,0 +1,75 @@
+"""The ledger of claims with which each chapter ends.
+
+A claim is recorded together with its evidence, a condition that the chapter has just computed. If the evidence does
+not hold, recording the claim fails: a verdict can never outlive its measurement.
+"""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from dataclasses import dataclass
+
+VERDICTS = ("holds", "holds with a condition", "fails")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of the paper and what became of it.
+
+    Attributes:
+        number: chapter and place, for example "2.3".
+        source: where the paper says it.
+        statement: what it says, in our words.
+        measured: what was computed here.
+        verdict: "holds", "holds with a condition" or "fails".
+    """
+
+    number: str
+    source: str
+    statement: str
+    measured: str
+    verdict: str
+
+
+class Ledger:
+    """The claims of one chapter, in the order in which they are recorded.
+
+    Example:
+        >>> from advdiff.theory.claims import Ledger
+        >>> ledger = Ledger(chapter=2)
+        >>> ledger.record("1 + 1 = 2", source="arithmetic", measured="2", verdict="holds", evidence=1 + 1 == 2)
+        >>> ledger.claims[0].number
+        '2.1'
+    """
+
+    def __init__(self, chapter: int) -> None:
+        self.chapter = chapter
+        self.claims: list[Claim] = []
+
+    def record(self, statement: str, *, source: str, measured: str, verdict: str, evidence: bool) -> None:
+        """Add a claim; raises AssertionError if the evidence for the verdict does not hold."""
+        if verdict not in VERDICTS:
+            raise ValueError(f"unknown verdict {verdict!r}; choose one of: {', '.join(VERDICTS)}.")
+        number = f"{self.chapter}.{len(self.claims) + 1}"
+        if not evidence:
+            raise AssertionError(f"claim {number} ({statement}): the evidence for {verdict!r} does not hold.")
+        self.claims.append(Claim(number, source, statement, measured, verdict))
+
+    def __repr__(self) -> str:
+        blocks = []
+        for claim in self.claims:
+            lines = [f"{claim.number}  {claim.verdict.upper()}  ({claim.source})"]
+            for label, text in (("claim", claim.statement), ("measured", claim.measured)):
+                lines += textwrap.wrap(f"{label}: {text}", 96, initial_indent="     ", subsequent_indent="     ")
+            blocks.append("\n".join(lines))
+        return "\n".join(blocks)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in ("", "claim", "measured here", "verdict"))
+        rows = "".join(
+            f"<tr><td>{c.number}</td><td>{html.escape(c.statement)} <em>({html.escape(c.source)})</em></td>"
+            f"<td>{html.escape(c.measured)}</td><td><strong>{c.verdict}</strong></td></tr>"
+            for c in self.claims
+        )
+        return f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
