@@ -102,8 +102,8 @@ def exponential(nodes: int, heads: int, budget: float) -> Row:
     return _compare("exponential", "dense matrix_exp", module, graph, slow, budget, None)
 
 
-def batch_of_molecules(solver: str, heads: int, budget: float, bar: float) -> Row:
-    graph = molecules()
+def batch_of_molecules(solver: str, graphs: int, heads: int, budget: float, bar: float | None) -> Row:
+    graph = molecules(graphs)
     assert graph.batch is not None
     module, nodes = model(solver, heads), graph.x.size(0)
     adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
@@ -113,7 +113,7 @@ def batch_of_molecules(solver: str, heads: int, budget: float, bar: float) -> Ro
     def slow(m: AdvDIFFormer) -> Tensor:
         return reference.whole_model(m, graph.x, lambda layer, z: propagate(layer, z, adjacency, same_graph))
 
-    name = f"{solver}, 256 molecules"
+    name = f"{solver}, {graphs} molecules"
     return _compare(name, "block-diagonal dense", module, graph, slow, budget, bar)
 
 
@@ -134,7 +134,8 @@ def shares(nodes: int, heads: int, budget: float) -> Iterator[Row]:
     }
     for name, step in steps.items():
         share = measure.sparse_share(step, budget)
-        yield Row(name, "its sparse products", nodes, heads, figure=100 * share, unit="%", bar=50.0)
+        bar = 50.0 if nodes >= 8_000 else None
+        yield Row(name, "its sparse products", nodes, heads, figure=100 * share, unit="%", bar=bar)
 
 
 def memory(solver: str, nodes: int, heads: int, bar: float) -> Row:
@@ -144,14 +145,14 @@ def memory(solver: str, nodes: int, heads: int, bar: float) -> Row:
 
 def rows(quick: bool) -> Iterator[Row]:
     """All measurements; ``quick`` leaves out what takes long."""
-    budget = 1.0 if quick else 10.0
+    budget = 0.2 if quick else 10.0
     for nodes in (1_000,) if quick else (1_000, 4_000, 8_000):
         yield inverse(nodes, 1, budget, {4_000: 20.0, 8_000: 60.0})
     yield exponential(500 if quick else 2_000, 1, budget)
     for nodes in (1_000,) if quick else (8_000, ARXIV):
         yield from series(nodes, 2, budget, {8_000: 3.0, ARXIV: 1.6}, ("COO", "CSR"))
     for solver in ("series", "inverse"):
-        yield batch_of_molecules(solver, 2, budget, 10.0)
+        yield batch_of_molecules(solver, 32 if quick else 256, 2, budget, None if quick else 10.0)
     for nodes in (1_000,) if quick else (8_000, ARXIV):
         yield from shares(nodes, 2, budget)
     if not quick:
@@ -166,7 +167,7 @@ def scaling(quick: bool) -> Iterator[dict[str, float | str]]:
         graph = random_graph(nodes)
         for solver in ("series", "inverse", "exponential"):
             step = training_step(model(solver, 1), graph)
-            best = measure.side_by_side({"step": step}, budget=0.5 if quick else 2.0, least=1)["step"]
+            best = measure.side_by_side({"step": step}, budget=0.1 if quick else 2.0, least=1)["step"]
             yield {"solver": solver, "nodes": nodes, "milliseconds": 1e3 * best}
         if nodes <= 4_000:
             module = model("inverse", 1)
@@ -175,5 +176,5 @@ def scaling(quick: bool) -> Iterator[dict[str, float | str]]:
             def slow(m: AdvDIFFormer = module, A: Tensor = adjacency, g: Graph = graph) -> None:
                 loss_of(m, reference.whole_model(m, g.x, lambda layer, z: reference.inverse_by_heads(layer, z, A)))
 
-            best = measure.side_by_side({"step": slow}, budget=0.5, least=1)["step"]
+            best = measure.side_by_side({"step": slow}, budget=0.1, least=1)["step"]
             yield {"solver": "inverse, dense", "nodes": nodes, "milliseconds": 1e3 * best}
