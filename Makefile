@@ -61,7 +61,7 @@ quick: $(STAMP) ## the inner loop: ruff and the fast tests
 	MPLBACKEND=agg $(PYTEST) -x -q -m "not slow" tests
 
 unit: $(STAMP) ## all unit and property tests
-	MPLBACKEND=agg $(PYTEST) tests
+	MPLBACKEND=agg $(PYTEST) --doctest-modules advdiff tests
 
 nbval: $(STAMP) ## run every notebook and compare its outputs strictly with the committed ones
 	$(PYTEST) --dist loadscope $(NBVAL) --nbval-current-env --timeout 3600 $(NOTEBOOKS)

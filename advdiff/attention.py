@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -36,6 +38,7 @@ class Attention:
     right: Tensor
     segments: Segments
     multi_head: bool
+    sums_to_one: Literal["rows", "columns"] | None
 
     def __init__(self, query: Tensor, key: Tensor, batch: Tensor | None = None) -> None:
         if query.shape != key.shape or query.dim() not in (2, 3):
@@ -54,13 +57,21 @@ class Attention:
             query, key = query.unsqueeze(1), key.unsqueeze(1)
         self.segments = Segments(query.size(0), batch, query.device)
         self.left, self.right = _Factors.apply(query, key, self.segments)
+        self.sums_to_one = "rows"
 
     @classmethod
-    def from_factors(cls, left: Tensor, right: Tensor, segments: Segments, multi_head: bool) -> Attention:
+    def from_factors(
+        cls,
+        left: Tensor,
+        right: Tensor,
+        segments: Segments,
+        multi_head: bool,
+        sums_to_one: Literal["rows", "columns"] | None = None,
+    ) -> Attention:
         """The operator U Wᵀ from its factors [N, H, r], as they are."""
         attention = object.__new__(cls)
         attention.left, attention.right = left, right
-        attention.segments, attention.multi_head = segments, multi_head
+        attention.segments, attention.multi_head, attention.sums_to_one = segments, multi_head, sums_to_one
         return attention
 
     @property
@@ -78,12 +89,13 @@ class Attention:
 
     @property
     def T(self) -> Attention:
-        return Attention.from_factors(self.right, self.left, self.segments, self.multi_head)
+        transposed = self.propagator.T
+        return Attention.from_factors(self.right, self.left, self.segments, self.multi_head, transposed.sums_to_one)
 
     @property
     def propagator(self) -> Propagator:
         """C as the special case β = 0 of P = C + βV."""
-        return Propagator(self.left, self.right, self.segments, None, 0.0, self.multi_head)
+        return Propagator(self.left, self.right, self.segments, None, 0.0, self.multi_head, self.sums_to_one)
 
     def __matmul__(self, Z: Tensor) -> Tensor:
         return self.propagator @ Z

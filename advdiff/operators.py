@@ -68,7 +68,9 @@ class Generator:
             if velocity is not None:
                 _check_edges_stay_inside(velocity, coupling.segments)
             left, right, segments = coupling.left, coupling.right, coupling.segments
-            self.propagator = Propagator(left, right, segments, velocity, beta, coupling.multi_head)
+            self.propagator = Propagator(
+                left, right, segments, velocity, beta, coupling.multi_head, coupling.sums_to_one
+            )
         elif velocity is not None:
             segments = Segments(velocity.num_nodes, None, velocity.device)
             self.propagator = Propagator(None, None, segments, velocity, beta, False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -29,6 +29,8 @@ class Propagator:
     velocity: Velocity | None
     beta: float | Tensor
     multi_head: bool
+    #: "rows" if U and W come from an attention whose rows sum to 1 whatever they are, "columns" for its transpose.
+    sums_to_one: Literal["rows", "columns"] | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -54,7 +56,8 @@ class Propagator:
     @property
     def T(self) -> Propagator:
         velocity = None if self.velocity is None else self.velocity.T
-        return replace(self, left=self.right, right=self.left, velocity=velocity)
+        flipped: dict[str | None, Any] = {"rows": "columns", "columns": "rows", None: None}
+        return replace(self, left=self.right, right=self.left, velocity=velocity, sums_to_one=flipped[self.sums_to_one])
 
     def detach(self) -> Propagator:
         """The same operator as constants: its tensors carry no gradient and β is a number."""
@@ -124,8 +127,19 @@ class Propagator:
     def gradients(
         self, states: Tensor, adjoints: Tensor, needs: tuple[bool, bool, bool]
     ) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """Gradients of ⟨adjoints, P states⟩ with respect to U, W and β."""
+        """Gradients of ⟨adjoints, P states⟩ with respect to U, W and β.
+
+        Where the rows of C sum to one by construction, a constant added to the states has no effect on query and key:
+        it is taken out first, since it can be so much larger than the rest that single precision loses two digits.
+        """
         grad_left = grad_right = grad_beta = None
+        if needs[2] and self.velocity is not None:
+            advected = replace(self, beta=1.0).add_advection_(torch.zeros_like(states), states.contiguous())
+            grad_beta = (adjoints * advected).sum()
+        if self.sums_to_one == "rows":
+            states = self.segments.centred(states)
+        elif self.sums_to_one == "columns":
+            adjoints = self.segments.centred(adjoints)
         if self.left is not None and self.right is not None:
             if needs[0]:
                 moments = self.segments.outer(self.right, states).transpose(2, 3)
@@ -133,9 +147,6 @@ class Propagator:
             if needs[1]:
                 moments = self.segments.outer(self.left, adjoints).transpose(2, 3)
                 grad_right = self.segments.apply(states, moments)
-        if needs[2] and self.velocity is not None:
-            advected = replace(self, beta=1.0).add_advection_(torch.zeros_like(states), states.contiguous())
-            grad_beta = (adjoints * advected).sum()
         return grad_left, grad_right, grad_beta
 
     def to_dense(self) -> Tensor:

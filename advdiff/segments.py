@@ -78,6 +78,11 @@ class Segments:
         assert self.batch is not None
         return X.new_zeros(self.num_graphs, *X.shape[1:]).index_add_(0, self.batch, X)
 
+    def centred(self, X: Tensor) -> Tensor:
+        """X minus its mean over the nodes of each graph."""
+        shape = (-1, *[1] * (X.dim() - 1))
+        return X - self.per_node(self.sum(X) / self.counts.clamp(min=1).to(X.dtype).view(shape))
+
     def _tiled(self, X: Tensor) -> Tensor:
         """[N, H, r] → [tiles, H, tile length, r]."""
         tiles = X.new_zeros(self._graph_of_tile.numel(), X.size(1), self._tile_length, X.size(2))
