@@ -32,6 +32,13 @@ class Attention:
         query: [N, d], or [N, H, d] for H heads.
         key: the same shape.
         batch: [N] graph number of each node (PyG), or None for a single graph.
+
+    Example:
+        >>> import torch, advdiff
+        >>> C = advdiff.Attention(torch.eye(2), torch.eye(2))
+        >>> C.to_dense()
+        tensor([[0.6667, 0.3333],
+                [0.3333, 0.6667]])
     """
 
     left: Tensor

@@ -59,6 +59,14 @@ def normalize_adjacency(
             v_uu = 1 to nodes without an incoming or outgoing edge, so that they keep their value), or ``"all"``
             (A + I, as in GCN).
         dtype: of V; default: that of ``edge_weight``, else torch's default.
+
+    Example:
+        >>> import torch, advdiff
+        >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> advdiff.normalize_adjacency(path, 3, kind="row").to_dense()
+        tensor([[0.0000, 1.0000, 0.0000],
+                [0.5000, 0.0000, 0.5000],
+                [0.0000, 1.0000, 0.0000]])
     """
     check_choice("kind of normalisation", kind, NORMALIZATIONS)
     check_choice("self_loops", self_loops, SELF_LOOPS)
@@ -116,6 +124,11 @@ def gradient(Z: Tensor, edge_index: Tensor) -> Tensor:
     r"""The graph gradient on edges, :math:`(\nabla \mathbf Z)_{uv} = \mathbf z_v - \mathbf z_u`.
 
     The edge v → u (source v, target u) carries what u sees when it looks at v.
+
+    Example:
+        >>> import torch, advdiff
+        >>> advdiff.gradient(torch.tensor([1.0, 4.0]), torch.tensor([[0, 1], [1, 0]]))
+        tensor([-3.,  3.])
     """
     check_floating("Z", Z)
     check_edge_index(edge_index, Z.size(0))
@@ -128,6 +141,11 @@ def divergence(E: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
 
     Sums over the edges v → u that arrive at u. Over ordered pairs the adjoint of :func:`gradient` would be
     Σ_v (e_vu − e_uv); for antisymmetric E that is −2 times this sum.
+
+    Example:
+        >>> import torch, advdiff
+        >>> advdiff.divergence(torch.tensor([-3.0, 3.0]), torch.tensor([[0, 1], [1, 0]]), num_nodes=2)
+        tensor([ 3., -3.])
     """
     check_floating("E", E)
     check_edge_index(edge_index, num_nodes)

@@ -43,6 +43,13 @@ class Generator:
         coupling: the attention C, or None.
         velocity: V from :func:`advdiff.normalize_adjacency`, or None.
         beta: weight β ≥ 0 of the advection, a number or a tensor with one element.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> L = advdiff.Generator(advdiff.Attention(torch.ones(2, 1), torch.ones(2, 1)), V, beta=0.5)
+        >>> L @ torch.ones(2)
+        tensor([-0.5000, -0.5000])
     """
 
     def __init__(

@@ -50,6 +50,13 @@ class AdvDIFFormer(nn.Module):
     Shapes:
         x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N],
         edge_label_index [2, M] → [N, out], [M, out] or [G, out]
+
+    Example:
+        >>> import torch
+        >>> from advdiff.nn import AdvDIFFormer
+        >>> model = AdvDIFFormer(8, 16, 3, solver="inverse", heads=2)
+        >>> model(torch.randn(4, 8), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
+        torch.Size([4, 3])
     """
 
     def __init__(

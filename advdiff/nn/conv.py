@@ -50,6 +50,12 @@ class AdvDiffConv(nn.Module):
 
     Shapes:
         x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N] → [N, out_channels]
+
+    Example:
+        >>> import torch
+        >>> from advdiff.nn import AdvDiffConv
+        >>> AdvDiffConv(8, 8, solver="series", heads=2, order=3)
+        AdvDiffConv(8, 8, solver='series', heads=2, beta=0.5, order=3)
     """
 
     def __init__(

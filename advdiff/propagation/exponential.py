@@ -78,6 +78,13 @@ def exponential(
         steps: fix the number of time steps (taylor).
         shift: σ of the rational method; 0 shows what leaving it out costs.
         return_record: also return a :class:`Record` of what was done.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> L = advdiff.Generator(advdiff.Attention(torch.ones(2, 1), torch.ones(2, 1)), V, beta=0.5)
+        >>> advdiff.exponential(L, torch.ones(2), time=2.0)  # e^{βT} = e
+        tensor([2.7183, 2.7183])
     """
     check_choice("method", method, ["auto", "dense", *METHODS])
     check_nonnegative("time", time)

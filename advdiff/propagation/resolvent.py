@@ -74,6 +74,13 @@ def resolvent(
         indefinite: solve below θ* all the same, with a warning instead of an error.
         return_record: also return a :class:`Record` of what was done, with the condition number.
 
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> L = advdiff.Generator(advdiff.Attention(torch.ones(2, 1), torch.ones(2, 1)), V, beta=0.5)
+        >>> advdiff.resolvent(L, torch.ones(2), theta=1.0).round(decimals=4)  # 1/(θ − β)
+        tensor([2., 2.])
+
     Raises:
         SingularVelocityError: θ ≤ β − 1, where (1+θ)I − βV is not positive definite.
         SingularGeneratorError: θ is at the singular value θ*, or below it and ``indefinite`` is False.

@@ -26,6 +26,12 @@ def powers(
             the result is Z as given and the others are [N, H, F].
         order: K ≥ 0.
         source: M, shaped like Z.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> advdiff.powers(V, torch.tensor([1.0, 0.0]), order=2)
+        [tensor([1., 0.]), tensor([0., 1.]), tensor([1., 0.])]
     """
     if order < 0:
         raise ValueError(f"order is {order}; it must be 0 or larger.")
