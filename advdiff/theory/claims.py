@@ -66,10 +66,20 @@ class Ledger:
         return "\n".join(blocks)
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("", "claim", "measured here", "verdict"))
-        rows = "".join(
-            f"<tr><td>{c.number}</td><td>{html.escape(c.statement)} <em>({html.escape(c.source)})</em></td>"
-            f"<td>{html.escape(c.measured)}</td><td><strong>{c.verdict}</strong></td></tr>"
-            for c in self.claims
+        cell = 'style="text-align: left; vertical-align: top; padding: 0.5em"'
+
+        def row(tag: str, *columns: str) -> str:
+            return "<tr>" + "".join(f"<{tag} {cell}>{text}</{tag}>" for text in columns) + "</tr>"
+
+        body = "".join(
+            row(
+                "td",
+                claim.number,
+                f"{html.escape(claim.statement)} <em>({html.escape(claim.source)})</em>",
+                html.escape(claim.measured),
+                f"<strong>{claim.verdict}</strong>",
+            )
+            for claim in self.claims
         )
-        return f'<table class="claims"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
+        head = row("th", "", "claim", "measured here", "verdict")
+        return f'<table class="table claims"><thead>{head}</thead><tbody>{body}</tbody></table>'
