@@ -48,8 +48,8 @@ class Diagnosis:
             return cls(False, math.inf, theta)
         row_sums = operator.add_product_(torch.empty_like(x), torch.ones_like(x), keep=0.0)
         norm = abs(1.0 + theta) + float(row_sums.max())
-        size = float(x.abs().max())
-        return cls(bool(x.min() > 0), norm * size, theta - 1.0 / size)
+        largest = float(x.flatten()[x.abs().argmax()])  # negative below θ*, where θ* lies above θ
+        return cls(bool(x.min() > 0), norm * abs(largest), theta - 1.0 / largest)
 
 
 class LowRankInverse(torch.autograd.Function):
