@@ -12,6 +12,7 @@ from advdiff.checks import (
     check_choice,
     check_edge_index,
     check_edge_weight,
+    check_finite,
     check_floating,
     has_values,
 )
@@ -55,9 +56,8 @@ def normalize_adjacency(
         num_nodes: N.
         edge_weight: [E], not negative; default: ones.
         kind: ``"symmetric"`` or ``"row"``.
-        self_loops: ``"none"`` (the paper: an isolated node has a zero row and column), ``"isolated"`` (give
-            v_uu = 1 to nodes without an incoming or outgoing edge, so that they keep their value), or ``"all"``
-            (A + I, as in GCN).
+        self_loops: ``"none"`` (the paper: an isolated node has a zero row and column), ``"isolated"`` (give v_uu = 1
+            to nodes without any edge, so that they keep their value), or ``"all"`` (A + I, as in GCN).
         dtype: of V; default: that of ``edge_weight``, else torch's default.
 
     Example:
@@ -105,7 +105,7 @@ def _with_self_loops(edge_index: Tensor, weight: Tensor, num_nodes: int, which: 
     loop_weight = weight.new_ones(num_nodes)
     if which == "isolated":
         # A loop of weight 0 elsewhere keeps the number of edges independent of the values.
-        busy = (_degree(edge_index[0], weight, num_nodes) > 0) & (_degree(edge_index[1], weight, num_nodes) > 0)
+        busy = (_degree(edge_index[0], weight, num_nodes) > 0) | (_degree(edge_index[1], weight, num_nodes) > 0)
         loop_weight = loop_weight.masked_fill(busy, 0.0)
         if has_values(weight):
             nodes, loop_weight = nodes[~busy], loop_weight[~busy]
@@ -131,6 +131,7 @@ def gradient(Z: Tensor, edge_index: Tensor) -> Tensor:
         tensor([-3.,  3.])
     """
     check_floating("Z", Z)
+    check_finite("Z", Z)
     check_edge_index(edge_index, Z.size(0))
     source, target = edge_index
     return Z[source] - Z[target]
@@ -148,6 +149,7 @@ def divergence(E: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
         tensor([ 3., -3.])
     """
     check_floating("E", E)
+    check_finite("E", E)
     check_edge_index(edge_index, num_nodes)
     if E.size(0) != edge_index.size(1):
         raise ValueError(f"E has {E.size(0)} rows but there are {edge_index.size(1)} edges; pass one row per edge.")

@@ -46,12 +46,17 @@ class Propagator:
 
     @property
     def beta_value(self) -> float:
-        """β as a number, 0 without a velocity (1 on ``meta``, where a tensor has no value)."""
-        if self.velocity is None:
+        """β as a number, 0 without a velocity or without edges (1 on ``meta``, where a tensor has no value)."""
+        if self.velocity is None or self.velocity.num_edges == 0:
             return 0.0
         if isinstance(self.beta, Tensor):
             return float(self.beta.detach()) if has_values(self.beta) else 1.0
         return float(self.beta)
+
+    @property
+    def radius(self) -> float:
+        """1 + β, or β without a coupling: bounds the spectral radius of P for row normalisation, usually for both."""
+        return self.beta_value + (0.0 if self.left is None else 1.0)
 
     @property
     def T(self) -> Propagator:
@@ -98,6 +103,8 @@ class Propagator:
         width = Z.numel() // max(self.num_nodes, 1) if self.num_nodes else (Z.size(-1) if Z.dim() > 1 else 1)
         if not self.multi_head:
             return Z.reshape(self.num_nodes, 1, width)
+        if Z.dim() > 3:
+            raise ValueError(f"{name} has shape {tuple(Z.shape)}; pass [N], [N, F] or [N, {self.heads}, F].")
         if Z.dim() == 3:
             if Z.size(1) != self.heads:
                 raise ValueError(

@@ -37,7 +37,7 @@ class Segments:
             self._cut_into_tiles()
 
     def _check(self, batch: Tensor, device: torch.device) -> None:
-        if batch.shape != (self.num_nodes,) or batch.is_floating_point():
+        if batch.shape != (self.num_nodes,) or batch.dtype not in (torch.int32, torch.int64):
             raise ValueError(
                 f"batch has shape {tuple(batch.shape)} and dtype {batch.dtype}; it must hold one integer "
                 f"graph number for each of the {self.num_nodes} nodes."

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_floating, check_rows, has_values
+from advdiff.checks import check_finite, check_floating, check_rows, has_values
 
 
 class _Pattern(NamedTuple):
@@ -144,6 +144,7 @@ class Velocity:
     def __matmul__(self, Z: Tensor) -> Tensor:
         check_floating("Z", Z)
         check_rows("Z", Z, self.num_nodes)
+        check_finite("Z", Z)
         if Z.device != self.device:
             raise ValueError(f"Z lies on {Z.device} and V on {self.device}; move both to one device.")
         out: Tensor = _SparseProduct.apply(Z.flatten(1) if Z.dim() > 1 else Z.unsqueeze(1), self)

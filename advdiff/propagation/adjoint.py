@@ -69,7 +69,7 @@ class ExponentialAction(torch.autograd.Function):
             if time:
                 adjoint = chebyshev_states(operator.T, adjoint, [time], tol)[0][0]
             return (None, None, None, adjoint, None, None, None, None)
-        panels = max(1, math.ceil((1.0 + operator.beta_value) * time / PANEL))
+        panels = max(1, math.ceil(operator.radius * time / PANEL))
         length = time / panels
         points, weights = np.polynomial.legendre.leggauss(gauss_points(tol))
         offsets = [length * (1.0 + p) / 2.0 for p in points]

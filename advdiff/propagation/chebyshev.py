@@ -2,7 +2,7 @@ r"""The Chebyshev method, for one or several times at once.
 
 .. math::
     e^{-\mathbf L T} \mathbf Z = e^{-T} \sum_k (2 - \delta_{k0})\, I_k(\rho T)\, T_k(\mathbf P/\rho)\, \mathbf Z,
-    \qquad \rho = 1 + \beta
+    \qquad \rho = 1 + \beta \ (\beta \text{ without a coupling})
 
 with I_k the modified Bessel functions. The polynomials T_k(P/ρ)Z do not depend on the time, so further
 times cost one addition per term and no product.
@@ -23,6 +23,7 @@ from advdiff.propagation.record import Solution
 from advdiff.propagator import Propagator
 
 MAX_DEGREE = 4000
+MAX_STEPS = 64
 
 
 def coefficients(radius: float, times: Sequence[float], terms: int) -> np.ndarray:
@@ -49,13 +50,13 @@ def chebyshev_states(
     operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, order: int | None = None
 ) -> tuple[Tensor, int, float | None]:
     """e^{-L t_i} Z for every t_i, stacked [times, N, H, F]; the number of products; the estimated error."""
-    radius = 1.0 + operator.beta_value
+    radius = max(operator.radius, 1e-3)  # P = 0 has a spectrum too
     degree = order or a_priori_degree(radius, max(times), 0.1 * tol)
     weights = coefficients(radius, times, 2 * degree + 64)
     states = torch.stack([Z * float(w) for w in weights[0]])
     older = Z.clone()
     newer = operator.add_product_(torch.empty_like(Z), Z, scale=1.0 / radius, keep=0.0)
-    error = None
+    error, last = None, math.inf
     for k in range(1, MAX_DEGREE):
         if k == len(weights):
             weights = coefficients(radius, times, 2 * k)
@@ -69,7 +70,9 @@ def chebyshev_states(
             terms = torch.linalg.vector_norm(newer) * torch.as_tensor(
                 np.abs(weights[k]), dtype=sizes.dtype, device=sizes.device
             )
-            error = float((terms / torch.where(sizes > 0, sizes, 1.0)).max())
+            term = float((terms / torch.where(sizes > 0, sizes, 1.0)).max())
+            # Two terms in a row: on a star even and odd ones differ by a factor of √leaves.
+            error, last = max(term, last), term
             if error <= 0.1 * tol:
                 break
         older = operator.add_product_(older, newer, scale=2.0 / radius, keep=-1.0)
@@ -78,6 +81,25 @@ def chebyshev_states(
 
 
 def chebyshev(operator: Propagator, Z: Tensor, time: float, tol: float, order: int | None = None) -> Solution:
-    """Chebyshev expansion of degree ``order`` (default: as many terms as ``tol`` needs)."""
-    states, products, error = chebyshev_states(operator, Z, [time], tol, order)
-    return Solution(states[0], products, error)
+    """Chebyshev expansion of degree ``order`` (default: as many terms as ``tol`` needs).
+
+    Terms of size e^{(ρ-1)T}‖Z‖ cancel where the result is smaller; when rounding would then spoil ``tol``, the time is
+    cut into steps, in each of which less cancels.
+    """
+    eps, steps = torch.finfo(Z.dtype).eps, 1
+    while True:
+        state, products, error, rounding = Z, 0, 0.0, 0.0
+        for _ in range(steps):
+            before = state
+            states, used, step_error = chebyshev_states(operator, before, [time / steps], tol / steps, order)
+            state, products = states[0], products + used
+            if step_error is None:
+                continue
+            size = float(torch.linalg.vector_norm(state))
+            largest = math.exp((max(operator.radius, 1.0) - 1.0) * time / steps) * float(
+                torch.linalg.vector_norm(before)
+            )
+            error, rounding = error + step_error, rounding + (eps * largest / size if size else 0.0)
+        if order is not None or not has_values(Z) or rounding <= max(0.5 * tol, 50 * eps) or steps >= MAX_STEPS:
+            return Solution(state, products, None if order is not None else error + rounding)
+        steps *= 2

@@ -9,6 +9,8 @@ columns, heads and graphs. Long times are cut into steps so that the basis stays
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import Tensor
 
@@ -18,6 +20,8 @@ from advdiff.propagator import Propagator
 
 #: Basis vectors kept before the time step is shortened instead.
 MAX_BASIS = 30
+#: Steps are not made shorter than the time divided by this; a basis too small for them is reported.
+MAX_STEPS = 1000
 
 
 def krylov(operator: Propagator, Z: Tensor, time: float, tol: float, order: int | None = None) -> Solution:
@@ -29,11 +33,17 @@ def krylov(operator: Propagator, Z: Tensor, time: float, tol: float, order: int 
     while done < time:
         basis, hessenberg, used = _arnoldi(operator, state, size, tol, time - done)
         products += used
-        step, coordinates, step_error = _largest_step(hessenberg, time - done, tol)
+        step, coordinates, step_error = _largest_step(hessenberg, time - done, time, 0.5 * tol)
         norm = torch.linalg.vector_norm(state)
         state = (norm * coordinates.to(Z.dtype) @ basis[: coordinates.numel()]).view(Z.shape)
         done = time if time - done - step <= 1e-12 * time else done + step
         error += step_error
+    if error > tol:
+        warnings.warn(
+            f"krylov: a basis of {size} vectors reaches a relative error of {error:.1e}, not tol = {tol:.1e}; "
+            "allow a larger order.",
+            stacklevel=2,
+        )
     return Solution(state if state is not Z else Z.clone(), products, error)
 
 
@@ -76,11 +86,11 @@ def _local_error(hessenberg: Tensor, time: float) -> tuple[Tensor, float]:
     return coordinates, float((hessenberg[m, m - 1] * exponential[m - 1, m]).abs()) / max(size, 1e-300)
 
 
-def _largest_step(hessenberg: Tensor, time: float, tol: float) -> tuple[float, Tensor, float]:
-    """Halve the step until the estimate allows it; the tolerance is shared out over the time."""
-    step = time
+def _largest_step(hessenberg: Tensor, left: float, time: float, tol: float) -> tuple[float, Tensor, float]:
+    """Halve the step until the estimate allows it; the tolerance is shared out over the whole time."""
+    step = left
     while True:
         coordinates, error = _local_error(hessenberg, step)
-        if error <= max(tol * step / time, 1e-15) or step < 1e-6 * time:
+        if error <= max(tol * step / time, 1e-15) or step <= time / MAX_STEPS:
             return step, coordinates, error
         step /= 2

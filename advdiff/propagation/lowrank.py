@@ -40,8 +40,12 @@ class Diagnosis:
     singular_theta: float
 
     @classmethod
-    def of(cls, operator: Propagator, theta: float, x: Tensor) -> Diagnosis:
-        """From x [N, H, 1] (one column per head)."""
+    def of(cls, operator: Propagator, theta: float, x: Tensor, amplification: float = 0.0) -> Diagnosis:
+        """From x [N, H, 1], one column per head.
+
+        ``amplification`` is max |X| / max |Z| of another solved system: below θ*, where max |x| is only a lower bound
+        on the norm of the inverse, it may show a singular point that x does not see.
+        """
         if not has_values(x) or x.numel() == 0:
             return cls(True, 1.0, -math.inf)
         if not bool(torch.isfinite(x).all()):
@@ -49,7 +53,14 @@ class Diagnosis:
         row_sums = operator.add_product_(torch.empty_like(x), torch.ones_like(x), keep=0.0)
         norm = abs(1.0 + theta) + float(row_sums.max())
         largest = float(x.flatten()[x.abs().argmax()])  # negative below θ*, where θ* lies above θ
-        return cls(bool(x.min() > 0), norm * abs(largest), theta - 1.0 / largest)
+        return cls(bool(x.min() > 0), norm * max(abs(largest), amplification), theta - 1.0 / largest)
+
+
+def amplification(X: Tensor, Z: Tensor) -> float:
+    """max |X| / max |Z|, a lower bound on the ∞-norm of the matrix that maps Z to X (0 where it cannot be told)."""
+    if not has_values(Z) or Z.numel() == 0 or not bool(Z.any()):
+        return 0.0
+    return float(X.detach().abs().max() / Z.detach().abs().max())
 
 
 class LowRankInverse(torch.autograd.Function):
@@ -127,7 +138,7 @@ def _solve(
         solved_left = parts[2].reshape(operator.left.shape)
         matrix = capacitance(operator, solved_left)
         X, ones = (corrected(operator, part, solved_left, matrix) for part in (X, ones))
-    return X, solved_left, matrix, Diagnosis.of(operator, theta, ones), products
+    return X, solved_left, matrix, Diagnosis.of(operator, theta, ones, amplification(X, Z)), products
 
 
 def _sparse_solve(operator: Propagator, Y: Tensor, theta: float, tol: float) -> tuple[Tensor, int]:

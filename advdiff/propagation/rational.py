@@ -31,7 +31,7 @@ ERROR_RATIO = 9.28903
 
 def perron_bound(operator: Propagator, iterations: int = 20) -> float:
     """An upper bound on the spectral radius of P ≥ 0: max_u (Px)_u / x_u for positive x (Collatz–Wielandt)."""
-    bound = 1.0 + operator.beta_value
+    bound = operator.radius
     if operator.left is None or operator.velocity is None or operator.velocity.kind == "row":
         return bound
     if not has_values(operator.left) or operator.num_nodes == 0:
@@ -64,17 +64,23 @@ def rational(
     if shift is None:
         shift = perron_bound(operator) - 1.0
     poles = order or min(MAX_ORDER, max(1, math.ceil(-math.log(0.05 * tol) / math.log(ERROR_RATIO))))
+    truncation, products = 0.01 * tol, 0
     while True:
-        result, products = _apply(operator, Z, time, 0.1 * tol, poles, shift)
+        result, more, size_of_terms = _apply(operator, Z, time, truncation, poles, shift)
+        products += more
         if order is not None or not has_values(Z):
             return Solution(result, products)
-        size = float(torch.linalg.vector_norm(result))
-        scale = math.exp(shift * time) * float(torch.linalg.vector_norm(Z))
-        error = scale * _spectral_error(operator, time, poles, shift) / size if size else 0.0
-        if error <= tol or poles == MAX_ORDER:
+        size = float(torch.linalg.vector_norm(result)) / math.exp(shift * time)
+        of_poles = float(torch.linalg.vector_norm(Z)) * _spectral_error(operator, time, poles, shift)
+        of_solves = max(truncation, torch.finfo(Z.dtype).eps) * size_of_terms
+        error = (of_poles + of_solves) / size if size else 0.0
+        if error <= tol or (poles == MAX_ORDER and truncation <= torch.finfo(Z.dtype).eps):
             break
-        # The result is much smaller than Z, or the spectrum is complex: more poles for the same relative error.
-        poles = min(MAX_ORDER, poles + max(1, math.ceil(math.log(error / tol) / math.log(ERROR_RATIO))))
+        # The result is much smaller than Z, or the spectrum is complex: more poles, and more accurate solves.
+        if of_poles > 0.5 * tol * size:
+            factor = max(of_poles / (0.5 * tol * size), ERROR_RATIO)
+            poles = min(MAX_ORDER, poles + math.ceil(math.log(factor) / math.log(ERROR_RATIO)))
+        truncation = max(min(0.1 * truncation, 0.25 * tol * size / size_of_terms), torch.finfo(Z.dtype).eps)
     if error > tol:
         warnings.warn(
             f"rational: {MAX_ORDER} poles reach a relative error of {error:.1e} here, not tol = {tol:.1e}; "
@@ -90,18 +96,22 @@ def _double(factor: Tensor | None) -> Tensor | None:
 
 def _spectral_error(operator: Propagator, time: float, poles: int, shift: float) -> float:
     """max |r(x) − e^{-x}| over the spectrum of (L + σI)T: the half-line, and for a directed graph a disc besides."""
-    error = ERROR_RATIO**-poles
+    error = ERROR_RATIO**-poles * (1.0 if operator.velocity is None else operator.velocity.skew**0.5)
     if operator.velocity is None or operator.velocity.undirected:
         return error
-    return max(error, partial_fractions(poles).error_on_disc((1.0 + shift) * time, (1.0 + shift) * time))
+    # A directed V is not normal: allow the matrix ten times the error of its spectrum.
+    return 10.0 * max(error, partial_fractions(poles).error_on_disc((1.0 + shift) * time, (1.0 + shift) * time))
 
 
-def _apply(operator: Propagator, Z: Tensor, time: float, tol: float, order: int, shift: float) -> tuple[Tensor, int]:
+def _apply(
+    operator: Propagator, Z: Tensor, time: float, tol: float, order: int, shift: float
+) -> tuple[Tensor, int, float]:
+    """The approximation, the number of products and Σ‖term‖, by which errors of the solves are multiplied."""
     fractions = partial_fractions(order)
     shifts = [1.0 + shift + complex(theta) / time for theta in fractions.poles]
     columns = [Z.flatten(1)] if operator.left is None else [Z.flatten(1), operator.left.flatten(1)]
     solved, products = sparse_resolvents(operator.velocity, operator.beta_value, torch.cat(columns, 1), shifts, tol)
-    result = Z * fractions.constant
+    result, size_of_terms = Z * fractions.constant, 0.0
     for pole, residue, values in zip(fractions.poles, fractions.residues, solved, strict=True):
         X = values[:, : columns[0].size(1)].reshape(Z.shape)
         if operator.left is not None:
@@ -110,4 +120,6 @@ def _apply(operator: Propagator, Z: Tensor, time: float, tol: float, order: int,
         # A pole and its conjugate together give twice the real part.
         weight = complex(residue) * (2.0 if pole.imag else 1.0) / time
         result -= (X * weight).real if X.is_complex() else X * weight.real
-    return result * math.exp(shift * time), products
+        if has_values(Z):
+            size_of_terms += abs(weight) * float(torch.linalg.vector_norm(X))
+    return result * math.exp(shift * time), products, max(size_of_terms, 1e-300)

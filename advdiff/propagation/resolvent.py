@@ -13,7 +13,7 @@ from advdiff.checks import check_choice, check_tolerance, has_values
 from advdiff.operators import Generator
 from advdiff.propagation.dense import dense_resolvent
 from advdiff.propagation.errors import NearSingularWarning, SingularGeneratorError, SingularVelocityError
-from advdiff.propagation.lowrank import Diagnosis, LowRankInverse
+from advdiff.propagation.lowrank import Diagnosis, LowRankInverse, amplification
 from advdiff.propagation.record import Record
 from advdiff.propagator import Propagator
 
@@ -101,7 +101,7 @@ def resolvent(
     tol = max(tol, 4 * torch.finfo(Z.dtype).eps)
     if method == "dense":
         value, ones = dense_resolvent(L, spread, theta)
-        diagnosis = Diagnosis.of(operator.detach(), theta, ones)
+        diagnosis = Diagnosis.of(operator.detach(), theta, ones, amplification(value, spread))
         products, error = 0, torch.finfo(Z.dtype).eps * diagnosis.condition
     else:
         box: list[LowRankInverse.Outcome] = []

@@ -38,7 +38,7 @@ def taylor(
     steps: int | None = None,
 ) -> Solution:
     """Taylor series of degree ``order`` (default: as many terms as ``tol`` needs) in each of ``steps`` steps."""
-    norm = (1.0 + operator.beta_value) * time
+    norm = operator.radius * time
     steps = steps or max(1, math.ceil(norm / STEP_NORM))
     length = time / steps
     degree = order or a_priori_degree(norm / steps, tol / steps)

@@ -125,6 +125,17 @@ def test_zero_states_stay_zero() -> None:
         assert torch.equal(value, torch.zeros(80, 2, dtype=f64))
 
 
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_a_tolerance_below_rounding_is_met_as_far_as_rounding_allows(method: str) -> None:
+    """1e-14 in float32: no endless iteration, no warning about what no method can do, single precision reached."""
+    problem = make_problem(SBM, "row", dtype=f32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        value, record = advdiff.exponential(problem.L, problem.Z, 2.0, method, 1e-14, return_record=True)
+    assert relative_error(value, problem.exponential(2.0)) <= 2e-6
+    assert record.products <= 60
+
+
 def test_pure_attention_has_a_closed_form() -> None:
     """Theory §3: e^{-(I-C)T}Z = e^{-T}(Z + U Tφ₁(T WᵀU) WᵀZ) with the factors C = U Wᵀ."""
     problem = make_problem(SBM, terms="C")
