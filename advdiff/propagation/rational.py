@@ -64,7 +64,7 @@ def rational(
     if shift is None:
         shift = perron_bound(operator) - 1.0
     poles = order or min(MAX_ORDER, max(1, math.ceil(-math.log(0.05 * tol) / math.log(ERROR_RATIO))))
-    truncation, products = 0.01 * tol, 0
+    truncation, products = max(1e-3 * tol, torch.finfo(Z.dtype).eps), 0
     while True:
         result, more, size_of_terms = _apply(operator, Z, time, truncation, poles, shift)
         products += more
