@@ -82,7 +82,6 @@ class _Powers(torch.autograd.Function):
             state = out
         ctx.operator, ctx.order = operator, order
         ctx.beta_shape = None if beta is None else beta.shape
-        ctx.num_moments = len(moments)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(Z, source, *states[:-1], *moments)
         return tuple(states)
