@@ -11,19 +11,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 import scipy.sparse
-import scipy.sparse.linalg
 import torch
 from torch import Tensor
 
 from advdiff.checks import check_choice, check_edge_index, has_values
+from advdiff.theory.norms import NORMS, spectral_norm
 from advdiff.velocity import Velocity
 
 SHIFTS = ("homophily", "density", "block")
-NORMS = ("spectral", "infinity")
 NUM_GRAPHS = 12
-_DENSE = 64  # up to this many nodes a norm is computed from the dense matrix
 
 
 @dataclass(frozen=True)
@@ -231,21 +228,8 @@ def _sparse(edge_index: Tensor, value: Tensor, num_nodes: int) -> scipy.sparse.c
 
 
 def _spectral_norm(matrix: scipy.sparse.csr_matrix, tol: float) -> float:
-    matrix.eliminate_zeros()
-    if matrix.nnz == 0:
-        return 0.0
-    size = matrix.shape[0]
-    if size <= _DENSE:
-        return float(np.linalg.norm(matrix.toarray(), 2))
-    scale = float(abs(matrix).max())  # so that tiny shifts do not underflow when squared
-    matrix = matrix / scale
     transposed = matrix.T.tocsr()
-    gram = scipy.sparse.linalg.LinearOperator((size, size), matvec=lambda y: transposed @ (matrix @ y), dtype=float)
-    start = np.random.default_rng(0).standard_normal(size)
-    top = scipy.sparse.linalg.eigsh(
-        gram, k=1, which="LA", v0=start, ncv=min(size - 1, 48), tol=tol, return_eigenvectors=False
-    )
-    return scale * math.sqrt(max(float(top[0]), 0.0))
+    return spectral_norm(lambda y: matrix @ y, lambda y: transposed @ y, matrix.shape[0], tol=tol)
 
 
 def _kernels(first: Environment, second: Environment) -> tuple[Tensor, Tensor]:
