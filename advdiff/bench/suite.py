@@ -82,6 +82,17 @@ def series(nodes: int, heads: int, budget: float, bars: dict[int, float], format
         yield _compare("series, K = 4", f"by heads, {layout}", module, graph, slow, budget, bar)
 
 
+def series_against_pseudocode(nodes: int, heads: int, budget: float, bars: dict[int, float]) -> Row:
+    """The series with C and P as the N×N matrices that the algorithm's lines speak of."""
+    graph, module = random_graph(nodes), model("series", heads)
+    adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
+
+    def slow(m: AdvDIFFormer) -> Tensor:
+        return reference.whole_model(m, graph.x, lambda layer, z: reference.series_dense(layer, z, adjacency))
+
+    return _compare("series, K = 4", "dense C", module, graph, slow, budget, bars.get(nodes))
+
+
 def inverse(nodes: int, heads: int, budget: float, bars: dict[int, float]) -> Row:
     graph, module = random_graph(nodes), model("inverse", heads)
     adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
@@ -149,6 +160,8 @@ def rows(quick: bool) -> Iterator[Row]:
     for nodes in (1_000,) if quick else (1_000, 4_000, 8_000):
         yield inverse(nodes, 1, budget, {4_000: 20.0, 8_000: 60.0})
     yield exponential(500 if quick else 2_000, 1, budget)
+    for nodes in (1_000,) if quick else (1_000, 8_000):
+        yield series_against_pseudocode(nodes, 2, budget, {8_000: 3.0})
     for nodes in (1_000,) if quick else (8_000, ARXIV):
         yield from series(nodes, 2, budget, {8_000: 3.0, ARXIV: 1.6}, ("COO", "CSR"))
     for solver in ("series", "inverse"):
