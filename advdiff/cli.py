@@ -5,53 +5,34 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-
-def _bench(options: argparse.Namespace) -> int:
-    from tqdm import tqdm
-
-    from advdiff.bench import report, suite
-    from advdiff.memory import keep_freed_memory
-
-    keep_freed_memory()
-    rows, scaling = [], []
-    with tqdm(suite.rows(options.quick), desc="bench", unit="row", file=sys.stderr) as progress:
-        for row in progress:
-            rows.append(row)
-            tqdm.write(report.line(row), file=sys.stdout)
-    if not options.no_scaling:
-        with tqdm(suite.scaling(options.quick), desc="scaling", unit="point", file=sys.stderr) as progress:
-            scaling.extend(progress)
-    report.write_json(options.out / "bench.json", rows, scaling)
-    if scaling:
-        report.draw(options.out / "bench.png", scaling)
-    print(f"written to {options.out}")
-    missed = [row for row in rows if row.verdict == "missed"]
-    print(f"{sum(row.verdict == 'met' for row in rows)} bars met, {len(missed)} missed")
-    return 0
+from advdiff.commands import bench, data, experiments
 
 
 def parser() -> argparse.ArgumentParser:
     main_parser = argparse.ArgumentParser(prog="advdiff", description="Advective diffusion on graphs.")
     commands = main_parser.add_subparsers(dest="command", required=True, metavar="command")
-    bench = commands.add_parser(
-        "bench", help="time the solvers side by side with the same model written as the pseudo-code reads"
-    )
-    bench.add_argument("--quick", action="store_true", help="small graphs only, under a minute")
-    bench.add_argument("--no-scaling", action="store_true", help="leave out the scaling curves")
-    bench.add_argument("--out", type=Path, default=Path("results/bench"), help="folder of bench.json and bench.png")
-    bench.set_defaults(run=_bench)
+    for group in (experiments, data, bench):
+        group.add(commands)
     return main_parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit codes: 0 done, 1 a run failed, 2 the command was wrong, 130 interrupted."""
+    from advdiff.experiments.sweep import SweepError
+
     options = parser().parse_args(arguments)
     try:
         code: int = options.run(options)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        print("interrupted: what was finished is recorded, and the same command goes on from there", file=sys.stderr)
         return 130
+    except SweepError as error:
+        print(f"advdiff: {error}", file=sys.stderr)
+        return 1
+    except ValueError as error:
+        print(f"advdiff: {error}", file=sys.stderr)
+        return 2
     return code
 
 

@@ -156,8 +156,8 @@ class Propagator:
                 grad_right = self.segments.apply(states, moments)
         return grad_left, grad_right, grad_beta
 
-    def to_dense(self) -> Tensor:
-        """P as a dense [N, N] or [H, N, N] matrix (an oracle for small N)."""
+    def to_dense(self, dtype: torch.dtype | None = None) -> Tensor:
+        """P as a dense [N, N] or [H, N, N] matrix (an oracle for small N), by default in the precision of C or V."""
         dense: Any = 0.0
         if self.left is not None and self.right is not None:
             dense = torch.einsum("uhr,vhr->huv", self.left, self.right)
@@ -165,8 +165,9 @@ class Propagator:
             if batch is not None:
                 dense = dense * (batch[:, None] == batch[None, :])
         if self.velocity is not None:
-            V = self.velocity.to_dense(None if self.left is None else self.left.dtype)
+            V = self.velocity.to_dense(dtype or (None if self.left is None else self.left.dtype))
             dense = dense + self.beta * V
+        dense = dense if dtype is None else dense.to(dtype)
         return dense if self.multi_head else dense.reshape(self.num_nodes, self.num_nodes)
 
 

@@ -16,10 +16,10 @@ from advdiff.datasets.block_model import Environment, Randomness, sample_graph
 class Mechanism:
     r"""Features and labels of the causal model, with the random networks of the paper's Appendix E.1.1.
 
-    X = g(U) is an MLP with one hidden layer and 4 outputs; Y = gcn(U, A) + difformer(U). The paper leaves widths, weights
-    and scales open. Here weights and biases are standard normal (weights over √fan-in), ``hidden`` units are used
-    everywhere, U enters as √12 (U − ½), and each part of Y, as well as each column of X, is scaled to mean 0 and standard
-    deviation 1 on one graph of the training environment: left to chance, one part drowns the other. Then
+    X = g(U) is an MLP with one hidden layer and 4 outputs; Y = gcn(U, A) + difformer(U). The paper leaves widths,
+    weights and scales open. Here weights and biases are standard normal (weights over √fan-in), ``hidden`` units are
+    used everywhere, U enters as √12 (U − ½), and each part of Y, as well as each column of X, is scaled to mean 0 and
+    standard deviation 1 on one graph of the training environment: left to chance, one part drowns the other. Then
     Y = w · gcn + (1 − w) · difformer, scaled likewise, with w = ``graph_share``.
     """
 

@@ -2,5 +2,7 @@
 
 from advdiff.nn.advdifformer import AdvDIFFormer
 from advdiff.nn.conv import AdvDiffConv
+from advdiff.nn.model import GraphModel
+from advdiff.nn.registry import build, model_names, model_settings
 
-__all__ = ["AdvDIFFormer", "AdvDiffConv"]
+__all__ = ["AdvDIFFormer", "AdvDiffConv", "GraphModel", "build", "model_names", "model_settings"]

@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor, nn
-
-from advdiff.checks import check_choice, check_edge_index, check_finite, check_floating
 from advdiff.nn.conv import AdvDiffConv
-
-TASKS = ("node", "edge", "graph")
-
-
-def _mlp(in_channels: int, hidden_channels: int, out_channels: int, dropout: float) -> nn.Sequential:
-    """The paper's "shallow MLP": one hidden layer with ReLU."""
-    return nn.Sequential(
-        nn.Linear(in_channels, hidden_channels),
-        nn.ReLU(),
-        nn.Dropout(dropout),
-        nn.Linear(hidden_channels, out_channels),
-    )
+from advdiff.nn.model import GraphModel
 
 
-class AdvDIFFormer(nn.Module):
+class AdvDIFFormer(GraphModel):
     r"""AdvDIFFormer as the paper's Appendix D writes it.
 
     .. math::
@@ -78,75 +63,31 @@ class AdvDIFFormer(nn.Module):
         edge_dim: int | None = None,
         task: str = "node",
     ) -> None:
-        super().__init__()
-        check_choice("task", task, TASKS)
-        if min(in_channels, hidden_channels, out_channels, num_layers) < 1:
-            raise ValueError("in_channels, hidden_channels, out_channels and num_layers must be at least 1.")
-        self.in_channels, self.task, self.residual = in_channels, task, residual
-        self.encoder = _mlp(in_channels, hidden_channels, hidden_channels, dropout)
-        self.layers = nn.ModuleList(
-            AdvDiffConv(
-                hidden_channels,
-                hidden_channels,
-                solver=solver,
-                heads=heads,
-                beta=beta,
-                theta=theta,
-                order=order,
-                time=time,
-                normalization=normalization,
-                edge_dim=edge_dim,
-            )
-            for _ in range(num_layers)
+        if num_layers < 1:
+            raise ValueError(f"num_layers is {num_layers}; num_layers must be at least 1.")
+        super().__init__(
+            in_channels,
+            hidden_channels,
+            out_channels,
+            (
+                AdvDiffConv(
+                    hidden_channels,
+                    hidden_channels,
+                    solver=solver,
+                    heads=heads,
+                    beta=beta,
+                    theta=theta,
+                    order=order,
+                    time=time,
+                    normalization=normalization,
+                    edge_dim=edge_dim,
+                )
+                for _ in range(num_layers)
+            ),
+            dropout=dropout,
+            batch_norm=batch_norm,
+            residual=residual,
+            task=task,
+            edge_dim=edge_dim,
+            edge_features="layers",
         )
-        self.norms = nn.ModuleList(
-            nn.BatchNorm1d(hidden_channels) if batch_norm else nn.Identity() for _ in range(num_layers)
-        )
-        self.activation = nn.Sequential(nn.ReLU(), nn.Dropout(dropout))
-        self.decoder = _mlp(hidden_channels * (2 if task == "edge" else 1), hidden_channels, out_channels, dropout)
-
-    def reset_parameters(self) -> None:
-        for module in self.modules():
-            if module is not self and hasattr(module, "reset_parameters"):
-                module.reset_parameters()  # type: ignore[operator]
-
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Tensor,
-        edge_weight: Tensor | None = None,
-        edge_attr: Tensor | None = None,
-        batch: Tensor | None = None,
-        edge_label_index: Tensor | None = None,
-    ) -> Tensor:
-        self._check(x, edge_label_index)
-        z = self.encoder(x)
-        for number, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
-            given = self.activation(z) if number else z
-            z = norm(layer(given, edge_index, edge_weight, edge_attr, batch))
-            if self.residual:
-                z = z + given
-        if self.task == "edge":
-            assert edge_label_index is not None
-            z = torch.cat([z[edge_label_index[0]], z[edge_label_index[1]]], dim=-1)
-        elif self.task == "graph":
-            z = _sum_pool(z, batch)
-        out: Tensor = self.decoder(z)
-        return out
-
-    def _check(self, x: Tensor, edge_label_index: Tensor | None) -> None:
-        check_floating("x", x)
-        if x.dim() != 2 or x.size(1) != self.in_channels:
-            raise ValueError(f"x has shape {tuple(x.shape)}; the model expects [N, {self.in_channels}].")
-        check_finite("x", x)
-        if self.task == "edge":
-            if edge_label_index is None:
-                raise ValueError("task='edge' needs edge_label_index [2, M]: the node pairs to predict.")
-            check_edge_index(edge_label_index, x.size(0), "edge_label_index")
-
-
-def _sum_pool(z: Tensor, batch: Tensor | None) -> Tensor:
-    """Σ_u z_u per graph; one graph without a batch vector (or on ``meta``, where graphs cannot be counted)."""
-    if batch is None or batch.device.type == "meta" or batch.numel() == 0:
-        return z.sum(0, keepdim=True)
-    return z.new_zeros(int(batch.max()) + 1, z.size(1)).index_add_(0, batch, z)

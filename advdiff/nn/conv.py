@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from advdiff.checks import check_choice, check_finite, check_floating, check_nonnegative
 from advdiff.graph import NORMALIZATIONS
+from advdiff.nn.model import check_edge_attr, edge_signal
 from advdiff.nn.velocity_cache import velocity_of
 from advdiff.operators import Attention, Generator
 from advdiff.propagation import exponential, powers, resolvent
@@ -138,19 +139,9 @@ class AdvDiffConv(nn.Module):
         return state.flatten(1) @ self.output[0].flatten(0, 1)
 
     def _edge_signal(self, velocity: Velocity, edge_attr: Tensor | None, x: Tensor) -> Tensor | None:
-        """M with m_u = Σ_v v_uv W_E e_uv; the sum comes first, since edge features are narrow."""
-        if self.edge is None:
-            if edge_attr is not None:
-                raise ValueError("edge_attr was given but edge_dim is None; set edge_dim to its number of columns.")
-            return None
-        if edge_attr is None:
-            raise ValueError(f"edge_dim is {self.edge_dim} but edge_attr was not given.")
-        check_rows_of_edges(edge_attr, velocity.num_edges, self.edge_dim)
-        check_finite("edge_attr", edge_attr)
-        weighted = velocity.exact.to(x.dtype)[:, None] * edge_attr
-        total = x.new_zeros(x.size(0), edge_attr.size(1)).index_add_(0, velocity.edge_index[1], weighted)
-        signal: Tensor = self.edge(total)
-        return signal
+        """M with m_u = Σ_v v_uv W_E e_uv, or None without edge features."""
+        check_edge_attr(edge_attr, velocity.num_edges, self.edge_dim)
+        return None if self.edge is None or edge_attr is None else edge_signal(self.edge, velocity, edge_attr, x)
 
     def __repr__(self) -> str:
         detail = {
@@ -161,12 +152,4 @@ class AdvDiffConv(nn.Module):
         return (
             f"{type(self).__name__}({self.in_channels}, {self.out_channels}, solver={self.solver!r}, "
             f"heads={self.heads}, beta={self.beta:g}, {detail})"
-        )
-
-
-def check_rows_of_edges(edge_attr: Tensor, num_edges: int, edge_dim: int | None) -> None:
-    """One row of ``edge_dim`` numbers per edge."""
-    if edge_attr.shape != (num_edges, edge_dim):
-        raise ValueError(
-            f"edge_attr has shape {tuple(edge_attr.shape)}; it must be [{num_edges}, {edge_dim}]: one row per edge."
         )

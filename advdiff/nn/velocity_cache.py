@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -14,38 +16,60 @@ from advdiff.velocity import Velocity
 #: Graphs remembered at once (more than the environments of any data set in the book).
 CAPACITY = 16
 
-_remembered: OrderedDict[tuple[int, int, int, str], tuple[list[tuple[Tensor, int]], Velocity]] = OrderedDict()
-_lock = threading.Lock()
+Result = TypeVar("Result")
+#: What was made of which tensors, the most recent last.
+Memory = OrderedDict[Hashable, tuple[list[tuple[Tensor, int]], Any]]
+
+_remembered: Memory = OrderedDict()
+_memories: list[Memory] = [_remembered]
+_lock = threading.RLock()
 
 
-def velocity_of(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str) -> Velocity:
-    """``normalize_adjacency`` with a memory of the last graphs.
+def new_memory() -> Memory:
+    """A memory of its own, emptied with all others by :func:`forget`."""
+    memory: Memory = OrderedDict()
+    _memories.append(memory)
+    return memory
+
+
+def recall(memory: Memory, inputs: list[Tensor | None], options: tuple, make: Callable[[], Result]) -> Result:
+    """``make()``, or what it returned for the very same tensors and options.
 
     A remembered entry holds its tensors, so their identity cannot be reused while it lives, and their version counters,
     so a change in place is noticed (not one behind autograd's back, through ``.data`` or a shared NumPy array).
     """
+    given = [t for t in inputs if t is not None]
+    if any(t.is_inference() for t in given):  # such tensors do not count their versions
+        return make()
+    key = (*(id(t) for t in inputs), *options)
     with _lock:
-        return _velocity_of(edge_index, num_nodes, edge_weight, kind)
+        if key in memory:
+            seen, result = memory[key]
+            if all(t is s and t._version == version for t, (s, version) in zip(given, seen, strict=True)):
+                memory.move_to_end(key)
+                return result
+        with torch.inference_mode(False):  # what is remembered must serve autograd later
+            result = make()
+        memory[key] = ([(t, t._version) for t in given], result)
+        while len(memory) > CAPACITY:
+            memory.popitem(last=False)
+        return result
 
 
-def _velocity_of(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str) -> Velocity:
-    inputs = [t for t in (edge_index, edge_weight) if t is not None]
-    if any(t.is_inference() for t in inputs):  # such tensors do not count their versions
-        return normalize_adjacency(edge_index, num_nodes, edge_weight, kind)
-    key = (id(edge_index), id(edge_weight), num_nodes, kind)
-    if key in _remembered:
-        seen, velocity = _remembered[key]
-        if all(t is s and t._version == version for t, (s, version) in zip(inputs, seen, strict=True)):
-            _remembered.move_to_end(key)
-            return velocity
-    with torch.inference_mode(False):  # what is remembered must serve autograd later
-        velocity = normalize_adjacency(edge_index, num_nodes, edge_weight, kind)
-    _remembered[key] = ([(t, t._version) for t in inputs], velocity)
-    while len(_remembered) > CAPACITY:
-        _remembered.popitem(last=False)
-    return velocity
+def velocity_of(
+    edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str, self_loops: str = "none"
+) -> Velocity:
+    """``normalize_adjacency`` with a memory of the last graphs."""
+
+    def normalise() -> Velocity:
+        if self_loops == "none":
+            return normalize_adjacency(edge_index, num_nodes, edge_weight, kind)
+        return normalize_adjacency(edge_index, num_nodes, edge_weight, kind, self_loops=self_loops)
+
+    return recall(_remembered, [edge_index, edge_weight], (num_nodes, kind, self_loops), normalise)
 
 
 def forget() -> None:
     """Empty the memory."""
-    _remembered.clear()
+    for memory in _memories:
+        memory.clear()

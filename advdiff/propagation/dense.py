@@ -34,15 +34,15 @@ def _rows(L: Generator, Y: Tensor) -> Tensor:
 def dense_exponential(L: Generator, Z: Tensor, time: float) -> Tensor:
     """e^{-LT}Z through ``torch.linalg.matrix_exp`` of the nonnegative matrix PT."""
     check_size(L.num_nodes)
-    matrix = torch.linalg.matrix_exp(time * L.propagator.to_dense().to(Z.dtype)) * math.exp(-time)
+    matrix = torch.linalg.matrix_exp(time * L.propagator.to_dense(Z.dtype)) * math.exp(-time)
     return _rows(L, matrix @ _columns(L, Z))
 
 
 def dense_resolvent(L: Generator, Z: Tensor, theta: float) -> tuple[Tensor, Tensor]:
     """(θI + L)⁻¹Z and (θI + L)⁻¹1 through ``torch.linalg.solve``."""
     check_size(L.num_nodes)
-    matrix = L.to_dense().to(Z.dtype)
-    matrix = matrix + theta * torch.eye(L.num_nodes, dtype=Z.dtype, device=Z.device)
+    identity = torch.eye(L.num_nodes, dtype=Z.dtype, device=Z.device)
+    matrix = (1.0 + theta) * identity - L.propagator.to_dense(Z.dtype)
     columns = _columns(L, Z)
     if matrix.dim() == 3:
         columns = columns.expand(matrix.size(0), -1, -1)

@@ -146,3 +146,14 @@ def test_pure_attention_has_a_closed_form() -> None:
     phi = scipy.linalg.expm(augmented)[: C.rank, C.rank :]  # T φ₁(T WᵀU)
     expected = np.exp(-time) * (problem.Z.numpy() + U @ (phi @ (W.T @ problem.Z.numpy())))
     assert relative_error(advdiff.exponential(problem.L, problem.Z, time, tol=1e-13), expected) <= 1e-12
+
+
+def test_dense_has_the_precision_of_the_state():
+    """A velocity without weights has torch's default precision, which must not round a float64 state."""
+    V = advdiff.normalize_adjacency(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 3)
+    assert V.dtype == torch.float32
+    Z = torch.tensor([[1.0], [2.0], [4.0]], dtype=torch.float64)
+    root = 2**-0.5
+    A = np.array([[0, root, 0], [root, 0, root], [0, root, 0]])
+    out = advdiff.exponential(advdiff.Generator(None, V, 1.0), Z, method="dense")
+    np.testing.assert_allclose(out.numpy(), scipy.linalg.expm(A - np.eye(3)) @ Z.numpy(), rtol=1e-13)

@@ -1,0 +1,46 @@
+"""How long and how fast a run trains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A fixed number of epochs of Adam; the paper knows no early stopping.
+
+    Attributes:
+        epochs: passes over the training data.
+        learning_rate: of Adam; ``lr`` for short in settings.
+        weight_decay: of Adam.
+        batch_size: graphs in a batch, where there is more than one to train on.
+        evaluate_every: epochs between two looks at the validation data, so that epochs can only be chosen among these.
+    """
+
+    epochs: int
+    learning_rate: float
+    weight_decay: float = 0.0
+    batch_size: int = 32
+    evaluate_every: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "evaluate_every"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1.")
+        for name in ("learning_rate", "weight_decay"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
+                raise ValueError(f"{name} is {value!r}; it must be a finite number that is not negative.")
+            object.__setattr__(self, name, float(value))  # 1 and 1.0 are one budget, and one key of a record
+
+    def changed(self, settings: Mapping[str, object]) -> Budget:
+        """The same with some fields replaced; other names are not looked at."""
+        return replace(self, **{name: settings[name] for name in BUDGET_FIELDS if name in settings})  # type: ignore[arg-type]
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self)
+
+
+BUDGET_FIELDS = tuple(field.name for field in fields(Budget))

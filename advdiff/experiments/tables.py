@@ -1,0 +1,146 @@
+"""Measured numbers beside the paper's."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from advdiff.experiments import metrics, paper, recipes, records
+from advdiff.experiments.jobs import choose_models, resolve, unaliased
+from advdiff.experiments.layout import Cell, Line, Section, Table
+from advdiff.experiments.recipe import Recipe
+from advdiff.experiments.records import Record
+from advdiff.experiments.run import results_file
+
+
+def table(
+    experiment: str,
+    results: str | os.PathLike[str] = "results",
+    *,
+    model: str | Iterable[str] | None = None,
+    profile: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    variants: bool = True,
+    columns: Sequence[str] | None = None,
+    **options: Any,
+) -> Table:
+    """The recorded runs of an experiment beside the paper's numbers, mean ± standard deviation over seeds.
+
+    Runs with different settings are never averaged: each has its line, labelled with what differs from the recipe.
+
+    Args:
+        results: folder of the records, or a file.
+        model: only these models.
+        profile: only this profile.
+        settings: only runs with these settings.
+        variants: False leaves out runs whose settings are not the recipe's.
+        columns: environments, ``"valid"``, ``"test mean"``, ``"test worst"``; the recipe's by default.
+        options: only data with these options; a list means any of its values.
+    """
+    recipe = recipes.find(experiment)
+    if profile is not None:
+        recipe.profile(profile)
+    models = None if model is None else set(choose_models(recipe, model))
+    for name in options:
+        if name not in recipe.options:
+            known = ", ".join(recipe.options) or "none"
+            raise ValueError(f"{recipe.name} has no option {name!r}; its options are: {known}.")
+
+    def wanted(record: Record) -> bool:
+        own = {**record.settings, **record.budget}
+        return (
+            not record.only_valid
+            and (models is None or record.model in models)
+            and (profile is None or record.profile == profile)
+            and all(own.get(name) == value for name, value in unaliased(settings or {}).items())
+            and all(_matches(record.options.get(name), value) for name, value in options.items())
+            and (variants or not _differences(recipe, record))
+        )
+
+    found = [record for record in records.read(results_file(results, recipe.name)) if wanted(record)]
+    return tabulate(recipe, found, columns)
+
+
+def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | None = None) -> Table:
+    """The table of given records."""
+    order = {name: number for number, name in enumerate(recipe.models)}
+    sections: dict[str, tuple[str, dict[str, Any], dict[str, list[Record]]]] = {}
+    for record in found:
+        own = {name: record.options[name] for name in recipe.options if name in record.options}
+        options = {**own, "profile": record.profile}
+        title = ", ".join(f"{name} {value}" for name, value in options.items())
+        _, _, lines = sections.setdefault(json.dumps(options), (title, own, {}))
+        identity = [record.model, record.settings, record.budget, _differences(recipe, record)]
+        lines.setdefault(json.dumps(identity, sort_keys=True), []).append(record)
+    chosen = tuple(columns) if columns is not None else recipe.columns
+    made = []
+    for title, options, lines in sections.values():
+        theirs = paper.reported(recipe.name, options)
+        caveat = paper.caveat(recipe.name, options)
+        members = sorted(lines.values(), key=lambda group: _rank(recipe, order, group[0]))
+        made.append(Section(title, [_line(recipe, group, chosen, theirs, not caveat) for group in members], caveat))
+    return Table(recipe.name, recipe.metric, chosen, made)
+
+
+def _rank(recipe: Recipe, order: Mapping[str, int], record: Record) -> tuple[int, str, int, str]:
+    differs = _differences(recipe, record)
+    return order.get(record.model, len(order)), record.model, len(differs), json.dumps(differs)
+
+
+def _line(
+    recipe: Recipe, group: list[Record], columns: Sequence[str], theirs: Mapping[str, paper.Row], comparable: bool
+) -> Line:
+    first = group[0]
+    differs = _differences(recipe, first)
+    label = " ".join([first.model, *(f"{name}={value}" for name, value in differs.items())])
+    ended = [record.status for record in group if record.status != "finished"]
+    trouble = ", ".join(f"{ended.count(status)} {status}" for status in dict.fromkeys(ended))
+    scale = 100.0 if recipe.metric in metrics.PERCENT else 1.0
+    cells = {}
+    for column in columns:
+        values = [_value(record, column) for record in group]
+        known = [scale * value for value in values if value is not None]
+        cells[column] = Cell(
+            statistics.fmean(known) if known else None,
+            statistics.stdev(known) if len(known) > 1 else None,
+            theirs.get(first.model, {}).get(column),
+            digits=2 if scale > 1 else 3,
+            comparable=comparable,
+        )
+    return Line(label, first.model, len(group), cells, trouble)
+
+
+def _value(record: Record, column: str) -> float | None:
+    """A column of a record: an environment, or a summary of several."""
+    if column in record.metrics:
+        return record.metrics[column]
+    names = {"train": record.train, "valid": record.valid}.get(column, record.test)
+    values = [record.metrics.get(name) for name in names]
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    if column == "test worst":
+        return min(known) if record.metric in metrics.HIGHER_IS_BETTER else max(known)
+    if column in ("train", "valid", "test", "test mean"):
+        return statistics.fmean(known)
+    return None
+
+
+def _differences(recipe: Recipe, record: Record) -> dict[str, Any]:
+    """The settings of a record that are not the recipe's."""
+    try:
+        settings, budget = resolve(recipe, record.model, record.profile)
+    except ValueError:  # a model that this version does not have
+        return {}
+    usual = {**settings, **budget.as_dict()}
+    own = {**record.settings, **record.budget}
+    if recipe.seeded_data and record.data_seed != record.seed:
+        own["data_seed"] = record.data_seed
+    return {name: value for name, value in own.items() if name not in usual or usual[name] != value}
+
+
+def _matches(value: Any, wanted: Any) -> bool:
+    return wanted is None or value == wanted or (isinstance(wanted, list | tuple) and value in wanted)

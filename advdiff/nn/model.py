@@ -1,0 +1,208 @@
+"""What all models share: an encoder, a stack of propagation layers, and a read-out of nodes, edges or graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from advdiff.checks import (
+    check_choice,
+    check_edge_index,
+    check_edge_weight,
+    check_finite,
+    check_floating,
+    has_values,
+)
+from advdiff.nn.velocity_cache import velocity_of
+from advdiff.velocity import Velocity
+
+TASKS = ("node", "edge", "graph")
+EDGE_FEATURES = ("signal", "layers", "ignored")
+
+
+def mlp(in_channels: int, hidden_channels: int, out_channels: int, dropout: float) -> nn.Sequential:
+    """The paper's "shallow MLP": one hidden layer with ReLU."""
+    return nn.Sequential(
+        nn.Linear(in_channels, hidden_channels),
+        nn.ReLU(),
+        nn.Dropout(dropout),
+        nn.Linear(hidden_channels, out_channels),
+    )
+
+
+class GraphModel(nn.Module):
+    r"""Encoder, propagation, decoder.
+
+    .. math::
+        \mathbf Z^{(0)} = \phi_{enc}(\mathbf X), \qquad
+        \mathbf Z = \text{propagation}(\mathbf Z^{(0)}, \mathbf A), \qquad
+        \hat{\mathbf Y} = \phi_{dec}(\mathbf Z)
+
+    with MLPs φ_enc and φ_dec of one hidden layer. The decoder reads z_u for nodes, [z_u, z_v] for the edges of
+    ``edge_label_index``, and the sum of z_u over each graph for graphs; it returns logits or values.
+
+    Every model of the book is one of these and differs only in its ``layers``, which are called as
+    ``layer(z, edge_index, edge_weight, edge_attr, batch)`` and keep the width.
+
+    Args:
+        in_channels: number D of node features.
+        hidden_channels: width d.
+        out_channels: number of outputs.
+        layers: the propagation, made only after the encoder has its parameters (pass a generator).
+        dropout: rate, in the MLPs and between layers.
+        batch_norm: normalise after each layer.
+        residual: add a layer's input to its output.
+        activate: put ReLU and dropout between layers.
+        task: ``"node"``, ``"edge"`` or ``"graph"``.
+        edge_dim: number of edge features, or None.
+        edge_features: ``"signal"`` adds to Z⁽⁰⁾ the paper's
+            :math:`\mathbf m_u = \sum_v \tilde a_{uv} \mathbf W_E \mathbf e_{uv}`; ``"layers"`` leaves the graph and its
+            features to the layers, which check them too; ``"ignored"`` drops them.
+
+    Shapes:
+        x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N],
+        edge_label_index [2, M] → [N, out], [M, out] or [G, out]
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        layers: Iterable[nn.Module],
+        *,
+        dropout: float = 0.0,
+        batch_norm: bool = False,
+        residual: bool = False,
+        activate: bool = True,
+        task: str = "node",
+        edge_dim: int | None = None,
+        edge_features: str = "signal",
+    ) -> None:
+        super().__init__()
+        check_choice("task", task, TASKS)
+        check_choice("edge_features", edge_features, EDGE_FEATURES)
+        if min(in_channels, hidden_channels, out_channels) < 1:
+            raise ValueError("in_channels, hidden_channels and out_channels must be at least 1.")
+        self.in_channels, self.task, self.residual, self.activate = in_channels, task, residual, activate
+        self.edge_dim, self.edge_features = edge_dim, edge_features
+        self.encoder = mlp(in_channels, hidden_channels, hidden_channels, dropout)
+        self.edge = nn.Linear(edge_dim, hidden_channels, bias=False) if edge_dim and edge_features == "signal" else None
+        self.layers = nn.ModuleList(layers)
+        self.norms = nn.ModuleList(
+            nn.BatchNorm1d(hidden_channels) if batch_norm else nn.Identity() for _ in self.layers
+        )
+        self.activation = nn.Sequential(nn.ReLU(), nn.Dropout(dropout))
+        self.decoder = mlp(hidden_channels * (2 if task == "edge" else 1), hidden_channels, out_channels, dropout)
+
+    def reset_parameters(self) -> None:
+        for module in self.modules():
+            if module is not self and hasattr(module, "reset_parameters"):
+                module.reset_parameters()  # type: ignore[operator]
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        edge_attr: Tensor | None = None,
+        batch: Tensor | None = None,
+        edge_label_index: Tensor | None = None,
+    ) -> Tensor:
+        self._check(x, edge_label_index)
+        if self.edge_features != "layers":
+            self._check_graph(x, edge_index, edge_weight, edge_attr, batch)
+        z = self.encoder(x)
+        if self.edge is not None and edge_attr is not None:
+            velocity = velocity_of(edge_index, x.size(0), edge_weight, "symmetric")
+            z = z + edge_signal(self.edge, velocity, edge_attr, z)
+        for number, (layer, norm) in enumerate(zip(self.layers, self.norms, strict=True)):
+            given = self.activation(z) if number and self.activate else z
+            z = norm(layer(given, edge_index, edge_weight, edge_attr, batch))
+            if self.residual:
+                z = z + given
+        if self.task == "edge":
+            assert edge_label_index is not None
+            z = torch.cat([z[edge_label_index[0]], z[edge_label_index[1]]], dim=-1)
+        elif self.task == "graph":
+            z = sum_pool(z, batch)
+        out: Tensor = self.decoder(z)
+        return out
+
+    def _check(self, x: Tensor, edge_label_index: Tensor | None) -> None:
+        check_floating("x", x)
+        if x.dim() != 2 or x.size(1) != self.in_channels:
+            raise ValueError(f"x has shape {tuple(x.shape)}; the model expects [N, {self.in_channels}].")
+        check_finite("x", x)
+        if self.task == "edge":
+            if edge_label_index is None:
+                raise ValueError("task='edge' needs edge_label_index [2, M]: the node pairs to predict.")
+            check_edge_index(edge_label_index, x.size(0), "edge_label_index")
+
+    def _check_graph(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, edge_attr: Tensor | None, batch: Tensor | None
+    ) -> None:
+        check_edge_index(edge_index, x.size(0))
+        if edge_weight is not None:
+            check_edge_weight(edge_weight, edge_index.size(1))
+        if batch is not None:
+            check_batch(batch, edge_index, x.size(0))
+        if self.edge_dim is not None or edge_attr is not None:
+            check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
+
+
+def edge_signal(linear: nn.Linear, velocity: Velocity, edge_attr: Tensor, x: Tensor) -> Tensor:
+    """M with m_u = Σ_v v_uv W_E e_uv; the sum comes first, since edge features are narrow."""
+    weighted = velocity.exact.to(x.dtype)[:, None] * edge_attr
+    total = x.new_zeros(x.size(0), edge_attr.size(1)).index_add_(0, velocity.edge_index[1], weighted)
+    signal: Tensor = linear(total)
+    return signal
+
+
+def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | None) -> None:
+    """One row of ``edge_dim`` finite numbers per edge, or nothing if ``edge_dim`` is None."""
+    if edge_dim is None:
+        if edge_attr is not None:
+            raise ValueError("edge_attr was given but edge_dim is None; set edge_dim to its number of columns.")
+        return
+    if edge_attr is None:
+        raise ValueError(f"edge_dim is {edge_dim} but edge_attr was not given.")
+    if edge_attr.shape != (num_edges, edge_dim):
+        raise ValueError(
+            f"edge_attr has shape {tuple(edge_attr.shape)}; it must be [{num_edges}, {edge_dim}]: one row per edge."
+        )
+    check_finite("edge_attr", edge_attr)
+
+
+def check_heads(channels: int, heads: int) -> None:
+    """Heads that share the width between them must divide it."""
+    if heads < 1 or channels % heads:
+        raise ValueError(f"hidden_channels={channels} must be a multiple of heads={heads}, and heads at least 1.")
+
+
+def check_batch(batch: Tensor, edge_index: Tensor, num_nodes: int) -> None:
+    """PyG's ``batch``: one graph number per node, the same at both ends of an edge."""
+    if batch.shape != (num_nodes,) or batch.dtype not in (torch.int32, torch.int64):
+        raise ValueError(
+            f"batch has shape {tuple(batch.shape)} and dtype {batch.dtype}; it must hold one integer "
+            f"graph number for each of the {num_nodes} nodes."
+        )
+    if not num_nodes or not has_values(batch):
+        return
+    if int(batch.min()) < 0:
+        raise ValueError("batch holds negative graph numbers; number the graphs 0, 1, 2, ….")
+    crossing = int((batch[edge_index[0]] != batch[edge_index[1]]).sum())
+    if crossing:
+        raise ValueError(
+            f"{crossing} edges join nodes of different graphs of the batch; batch must give both ends of "
+            "an edge the same graph number."
+        )
+
+
+def sum_pool(z: Tensor, batch: Tensor | None) -> Tensor:
+    """Σ_u z_u per graph; one graph without a batch vector (or on ``meta``, where graphs cannot be counted)."""
+    if batch is None or batch.device.type == "meta" or batch.numel() == 0:
+        return z.sum(0, keepdim=True)
+    return z.new_zeros(int(batch.max()) + 1, z.size(1)).index_add_(0, batch, z)
