@@ -66,8 +66,9 @@ unit: $(STAMP) ## all unit and property tests
 nbval: $(STAMP) ## run every notebook and compare its outputs strictly with the committed ones
 	$(PYTEST) --dist loadscope $(NBVAL) --nbval-current-env --timeout 3600 $(NOTEBOOKS)
 
-notebooks: $(STAMP) ## execute the notebooks anew, in place
+notebooks: $(STAMP) ## execute the notebooks anew, in place, and gather their claims
 	$(ONE_THREAD) $(BIN)/python tools/execute_notebooks.py $(NOTEBOOKS)
+	$(BIN)/python tools/gather_claims.py
 
 lint: $(STAMP) ## ruff: rules and format
 	$(BIN)/ruff check .

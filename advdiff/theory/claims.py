@@ -2,15 +2,29 @@
 
 A claim is recorded together with its evidence, a condition that the chapter has just computed. If the evidence does
 not hold, recording the claim fails: a verdict can never outlive its measurement.
+
+The table that a ledger shows can be read back, so that the page of all claims is made from the chapters' own outputs.
 """
 
 from __future__ import annotations
 
 import html
+import re
 import textwrap
 from dataclasses import dataclass
 
 VERDICTS = ("holds", "holds with a condition", "fails")
+
+_CELL = 'style="text-align: left; vertical-align: top; padding: 0.5em"'
+# Texts are escaped, so a "<" in the table always belongs to a tag.
+_ROW = re.compile(
+    r"<tr>"
+    rf"<td {_CELL}>(?P<number>[^<]*)</td>"
+    rf"<td {_CELL}>(?P<statement>[^<]*) <em>\((?P<source>[^<]*)\)</em></td>"
+    rf"<td {_CELL}>(?P<measured>[^<]*)</td>"
+    rf"<td {_CELL}><strong>(?P<verdict>[^<]*)</strong></td>"
+    r"</tr>"
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +44,11 @@ class Claim:
     statement: str
     measured: str
     verdict: str
+
+    @property
+    def of_the_paper(self) -> bool:
+        """Whether the paper says it; a chapter's own statements have a source that begins with "this chapter"."""
+        return not self.source.startswith("this chapter")
 
 
 class Ledger:
@@ -56,6 +75,26 @@ class Ledger:
             raise AssertionError(f"claim {number} ({statement}): the evidence for {verdict!r} does not hold.")
         self.claims.append(Claim(number, source, statement, measured, verdict))
 
+    @classmethod
+    def parse(cls, page: str) -> Ledger:
+        """The ledger whose table (``text/html`` in an executed notebook) is ``page``: the inverse of its display.
+
+        Raises ValueError unless the ledger that was read displays as exactly this table.
+        """
+        claims = [Claim(**{k: html.unescape(v) for k, v in row.groupdict().items()}) for row in _ROW.finditer(page)]
+        if not claims:
+            raise ValueError("the table holds no claims.")
+        ledger = cls(chapter=int(claims[0].number.partition(".")[0]))
+        ledger.claims = claims
+        if ledger._repr_html_() != page:
+            raise ValueError("the table is not one that a Ledger displays.")
+        for place, claim in enumerate(claims, start=1):
+            if claim.number != f"{ledger.chapter}.{place}":
+                raise ValueError(f"claim {claim.number} stands where {ledger.chapter}.{place} should be.")
+            if claim.verdict not in VERDICTS:
+                raise ValueError(f"claim {claim.number} has the unknown verdict {claim.verdict!r}.")
+        return ledger
+
     def __repr__(self) -> str:
         blocks = []
         for claim in self.claims:
@@ -66,10 +105,8 @@ class Ledger:
         return "\n".join(blocks)
 
     def _repr_html_(self) -> str:
-        cell = 'style="text-align: left; vertical-align: top; padding: 0.5em"'
-
         def row(tag: str, *columns: str) -> str:
-            return "<tr>" + "".join(f"<{tag} {cell}>{text}</{tag}>" for text in columns) + "</tr>"
+            return "<tr>" + "".join(f"<{tag} {_CELL}>{text}</{tag}>" for text in columns) + "</tr>"
 
         body = "".join(
             row(

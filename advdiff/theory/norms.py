@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from advdiff.attention import Attention
-from advdiff.checks import check_finite, has_values
+from advdiff.checks import check_finite, check_floating, has_values
 
 NORMS = ("spectral", "infinity")
 _LANCZOS_VECTORS = 48
@@ -29,14 +29,22 @@ def spectral_norm(product: Product, transposed: Product, size: int, *, tol: floa
         size: N.
         tol: relative accuracy of the eigenvalue.
     """
-    if size <= _LANCZOS_VECTORS:  # fewer columns than Lanczos vectors: take the matrix itself
-        columns = [product(column) for column in np.eye(size)]
-        return float(np.linalg.norm(np.stack(columns, axis=1), 2)) if size else 0.0
-    start = np.random.default_rng(0).standard_normal(size)
-    scale = float(np.linalg.norm(product(start)) / np.linalg.norm(start))
-    if scale == 0.0:
+    if size == 0:
         return 0.0
-    # Scaled, so that tiny differences do not underflow when squared.
+    if size <= _LANCZOS_VECTORS:  # fewer columns than Lanczos vectors: take the matrix itself
+        matrix = np.stack([product(column) for column in np.eye(size)], axis=1)
+        _check_products(matrix)
+        return float(np.linalg.norm(matrix, 2))
+    # The image of a second start, should M take the first to 0. Scaled, so that no square under- or overflows.
+    for start in np.random.default_rng(0).standard_normal((2, size)):
+        image = product(start)
+        _check_products(image)
+        largest = float(np.abs(image).max())
+        if largest > 0.0:
+            break
+    else:
+        return 0.0
+    scale = largest * float(np.linalg.norm(image / largest) / np.linalg.norm(start))
     gram = scipy.sparse.linalg.LinearOperator(
         (size, size), matvec=lambda y: transposed(product(y.ravel()) / scale) / scale, dtype=float
     )
@@ -44,6 +52,11 @@ def spectral_norm(product: Product, transposed: Product, size: int, *, tol: floa
         gram, k=1, which="LA", v0=start, ncv=_LANCZOS_VECTORS, tol=tol, return_eigenvectors=False
     )
     return scale * math.sqrt(max(float(top[0]), 0.0))
+
+
+def _check_products(values: np.ndarray) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError("the products hold NaN or infinite entries, so there is no norm; choose a shorter time.")
 
 
 def log_norm(M: Tensor | Attention) -> float:
@@ -67,18 +80,22 @@ def log_norm(M: Tensor | Attention) -> float:
         return max(_low_rank_log_norm(M.left[:, h], M.right[:, h]) for h in range(M.heads))
     if M.dim() != 2 or M.size(0) != M.size(1):
         raise ValueError(f"M has shape {tuple(M.shape)}; the logarithmic norm needs a square matrix [N, N].")
+    check_floating("M", M)
     check_finite("M", M)
     if not has_values(M):
         raise ValueError("M lies on the meta device and has no values; move it to a real one.")
+    M = M.detach().double()
     return float(torch.linalg.eigvalsh((M + M.T) / 2)[-1]) if M.numel() else 0.0
 
 
 def _low_rank_log_norm(U: Tensor, W: Tensor) -> float:
-    """λ_max of ½(U Wᵀ + W Uᵀ) = B S Bᵀ with B = [U, W], S = ½[[0, I], [I, 0]]: that of R S Rᵀ, or 0, with B = QR."""
+    """λ_max of ½(U Wᵀ + W Uᵀ) = B S Bᵀ with B = [U, W], S = ½[[0, I], [I, 0]]: that of R S Rᵀ with B = QR.
+
+    For N > 2r the zeros outside the range of Q change nothing: S is indefinite, so λ_max(R S Rᵀ) ≥ 0 by Sylvester.
+    """
     if not has_values(U):
         raise ValueError("the attention lies on the meta device and has no values; move it to a real one.")
     rank = U.size(1)
     R = torch.linalg.qr(torch.cat([U, W], dim=1).detach().double(), mode="r")[1]
     inner = R[:, :rank] @ R[:, rank:].T
-    top = float(torch.linalg.eigvalsh((inner + inner.T) / 2)[-1]) if inner.numel() else 0.0
-    return max(top, 0.0) if U.size(0) > 2 * rank else top
+    return float(torch.linalg.eigvalsh((inner + inner.T) / 2)[-1]) if inner.numel() else 0.0

@@ -37,6 +37,9 @@ def _check_pair(L: Generator, other: Generator) -> None:
         raise ValueError(
             f"the graphs have {L.num_nodes} and {other.num_nodes} nodes; a variation needs the same nodes."
         )
+    first, second = (G.propagator.heads if G.propagator.multi_head else None for G in (L, other))
+    if first != second:
+        raise ValueError(f"the generators have heads={first} and heads={second}; give both the same coupling.")
 
 
 def difference(L: Generator, other: Generator, Z: Tensor, f: Function = _closed_form) -> Tensor:
@@ -49,6 +52,7 @@ def relative(L: Generator, other: Generator, Z: Tensor, f: Function = _closed_fo
     """The relative variation ‖Z(T; A') − Z(T; A)‖_F / ‖Z(T; A)‖_F."""
     _check_pair(L, other)
     before = f(L, Z)
+    _check_values(before)
     size = float(before.norm())
     if size == 0.0:
         raise ValueError("the representation on the first graph is zero; a relative variation is not defined.")
@@ -56,7 +60,7 @@ def relative(L: Generator, other: Generator, Z: Tensor, f: Function = _closed_fo
 
 
 def operator(L: Generator, other: Generator, f: Function = _closed_form, norm: str = "spectral") -> float:
-    r"""‖f(L') − f(L)‖, the largest variation over all Z of length one.
+    r"""‖f(L') − f(L)‖, the largest variation over all Z of length one; with several heads, the largest of all.
 
     The spectral norm needs products with f and, since f(L)ᵀ = f(Lᵀ), with f of the transposed generators. The infinity
     norm, the largest row sum of absolute values, forms the matrix and is for small graphs.
@@ -85,16 +89,19 @@ def first_order(L: Generator, other: Generator, Z: Tensor, time: float = 1.0) ->
     """
     _check_pair(L, other)
     check_nonnegative("time", time)
+    spread = L.propagator.spread(Z).expand(-1, L.propagator.heads, -1)
     nodes, weights = np.polynomial.legendre.leggauss(12 + 6 * math.ceil(time))
-    total = torch.zeros_like(Z)
+    total = torch.zeros_like(spread)
     for node, weight in zip((nodes + 1) / 2 * time, weights / 2 * time, strict=True):
-        early = exponential(L, Z, float(node), tol=1e-12)
+        early = exponential(L, spread, float(node), tol=1e-12)
         total = total + weight * exponential(L, L @ early - other @ early, float(time - node), tol=1e-12)
-    return total
+    return L.propagator.restore(total, Z)
 
 
 def first_order_operator(L: Generator, other: Generator, time: float = 1.0, norm: str = "spectral") -> float:
     """The norm of :func:`first_order` as an operator on Z."""
+    _check_pair(L, other)
+    check_nonnegative("time", time)
     return _norm(lambda Z: first_order(L, other, Z, time), lambda Z: first_order(L.T, other.T, Z, time), L, norm)
 
 
@@ -103,25 +110,32 @@ def _norm(
 ) -> float:
     check_choice("norm", norm, NORMS)
     exact = _reference_tensor(L)
-    if not has_values(exact):
-        raise ValueError("the generator lies on the meta device and has no values; move it to a real one.")
+    _check_values(exact)
+    # With heads, f(L) acts on [N, H, F] head by head: one matrix of N·H rows with a block for each head.
+    shape = (L.num_nodes, L.propagator.heads, 1) if L.propagator.multi_head else (L.num_nodes,)
 
     def on_arrays(f: Callable[[Tensor], Tensor]) -> Product:
         def call(y: np.ndarray) -> np.ndarray:
-            return f(torch.as_tensor(y, device=exact.device, dtype=exact.dtype)).detach().cpu().double().numpy()
+            Z = torch.as_tensor(y, device=exact.device, dtype=exact.dtype).reshape(shape)
+            return f(Z).detach().cpu().double().flatten().numpy()
 
         return call
 
     with torch.no_grad():
         if norm == "spectral":
-            return spectral_norm(on_arrays(product), on_arrays(transposed), L.num_nodes)
+            return spectral_norm(on_arrays(product), on_arrays(transposed), math.prod(shape))
         if L.num_nodes > LARGEST_DENSE:
             raise ValueError(
                 f"the infinity norm forms an N×N matrix and the graph has {L.num_nodes} nodes; "
                 f"use norm='spectral' above {LARGEST_DENSE}."
             )
         eye = torch.eye(L.num_nodes, device=exact.device, dtype=exact.dtype)
-        return float(product(eye).abs().sum(1).max()) if L.num_nodes else 0.0
+        return float(product(eye).abs().sum(-1).max()) if L.num_nodes else 0.0
+
+
+def _check_values(tensor: Tensor) -> None:
+    if not has_values(tensor):
+        raise ValueError("the generator lies on the meta device and has no values; move it to a real one.")
 
 
 def _reference_tensor(L: Generator) -> Tensor:

@@ -1,8 +1,10 @@
-"""The ledger refuses a verdict whose evidence does not hold."""
+"""The ledger refuses a verdict whose evidence does not hold, and its table can be read back."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from advdiff.theory.claims import VERDICTS, Ledger
+from advdiff.theory.claims import VERDICTS, Claim, Ledger
 
 
 def _record(ledger: Ledger, **changes) -> None:
@@ -31,3 +33,41 @@ def test_missing_evidence_is_an_error_and_records_nothing():
 def test_unknown_verdict_names_the_valid_ones():
     with pytest.raises(ValueError, match="holds, holds with a condition, fails"):
         _record(Ledger(1), verdict="probably")
+
+
+# Whatever a chapter may write, Markdown and HTML included.
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(
+    ["", " ", "a < b > c & d", "&lt;&amp;", "</td><td>", " <em>(x)</em>", "|x|_2 * $y$", "two\nlines", "(Section 2)"]
+)
+
+
+@given(rows=st.lists(st.tuples(TEXTS, TEXTS, TEXTS, st.sampled_from(VERDICTS)), min_size=1, max_size=12))
+def test_the_table_is_read_back_exactly(rows: list[tuple[str, str, str, str]]):
+    ledger = Ledger(chapter=12)
+    for statement, source, measured, verdict in rows:
+        ledger.record(statement, source=source, measured=measured, verdict=verdict, evidence=True)
+    parsed = Ledger.parse(ledger._repr_html_())
+    assert (parsed.chapter, parsed.claims) == (12, ledger.claims)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("1 &lt; 2", "1 < 2", "holds no claims"),
+        ("</tbody>", "<tr></tr></tbody>", "not one that a Ledger displays"),
+        ("7.1", "7.2", r"claim 7\.2 stands where 7\.1"),
+        ("<strong>holds", "<strong>shines", "unknown verdict 'shines'"),
+    ],
+)
+def test_a_table_that_no_ledger_displays_is_refused(old: str, new: str, message: str):
+    ledger = Ledger(chapter=7)
+    _record(ledger)
+    page = ledger._repr_html_()
+    assert old in page
+    with pytest.raises(ValueError, match=message):
+        Ledger.parse(page.replace(old, new))
+
+
+@pytest.mark.parametrize(("source", "expected"), [("Section 3.2, Remark", True), ("this chapter", False)])
+def test_a_claim_knows_whether_the_paper_makes_it(source: str, expected: bool):
+    assert Claim("1.1", source, "a", "b", "holds").of_the_paper is expected

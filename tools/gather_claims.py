@@ -1,0 +1,294 @@
+"""Gather the claims of all chapters: write book/claims.md and its picture from the outputs of the notebooks.
+
+    python tools/gather_claims.py             write both files
+    python tools/gather_claims.py --check     write nothing; fail if a file would change
+
+Every chapter ends with its ledger of claims. This reads the tables that the executed notebooks show, so nothing on the
+page is typed by hand. `make notebooks` runs it, and a test compares the committed files with what it would write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from advdiff.theory.claims import VERDICTS, Claim, Ledger
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = Path("book/claims.md")
+PICTURE = Path("book/images/claims.svg")
+
+MARKS = {"holds": "✓", "holds with a condition": "◐", "fails": "✗"}
+
+HEAD = """\
+% Made by tools/gather_claims.py from the outputs of the notebooks. Change the chapter, then run `make notebooks`.
+
+# Claims
+
+{{cite:t}}`wu2025advdifformer` make statements that a reader can put to the test, and so does this book. Each of them
+is recorded as a **claim** by the cell of a chapter that computed its evidence, and recording fails if the evidence does
+not hold. This page gathers the claims of all chapters. It is made from their outputs, and the test-suite recomputes
+those.
+
+✓ **holds**
+: as it stands, in every case that was tried, and with a proof where the chapter prints one.
+
+◐ **holds with a condition**
+: true once something is added that the statement does not say. The chapter says what, and shows a case in which it is
+  missing.
+
+✗ **fails**
+: there is a counter-example, which the chapter shows beside the statement that does hold.
+
+A verdict is about one sentence, not about the paper: a model may do well for other reasons than those given for it.
+
+There are {total} claims so far. {paper} of them are statements of the paper: {paper_verdicts}. The other {own} are
+statements of this book, most of them put in place of one that needs a condition: {own_verdicts}.
+
+```{{figure}} images/{picture}
+:name: fig-claims
+:alt: {alt}
+:width: 100%
+
+All claims, one square each, chapter by chapter: ✓ holds, ◐ holds with a condition, ✗ fails. Full squares are
+statements of the paper, empty ones those of this book.
+```
+"""
+
+
+class Chapter(NamedTuple):
+    """The claims of one notebook and where they stand."""
+
+    path: Path  # relative to the root of the repository
+    title: str
+    anchor: str  # of the section that holds the ledger
+    ledger: Ledger
+
+    @property
+    def claims(self) -> list[Claim]:
+        return self.ledger.claims
+
+
+def _text(lines: str | list[str]) -> str:
+    return lines if isinstance(lines, str) else "".join(lines)
+
+
+def _headings(cells: Iterable[dict[str, Any]]) -> list[str]:
+    """The headings of Markdown cells, with their marks; code blocks may hold lines that only look like them."""
+    markdown = "\n\n".join(_text(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    without_code = re.sub(r"^(`{3,}|~{3,}).*?^\1", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    return re.findall(r"^#+ .*$", without_code, flags=re.MULTILINE)
+
+
+def read_chapter(path: Path, root: Path) -> Chapter:
+    """The chapter in an executed notebook; exits with a message if its claims cannot be read."""
+    name = path.relative_to(root)
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    found = [
+        (place, output["data"])
+        for place, cell in enumerate(cells)
+        for output in cell.get("outputs", [])
+        if 'class="table claims"' in _text(output.get("data", {}).get("text/html", ""))
+    ]
+    if len(found) != 1:
+        sys.exit(f"{name} shows {len(found)} ledgers of claims and should show one; execute it with `make notebooks`")
+    place, data = found[0]
+    try:
+        ledger = Ledger.parse(_text(data["text/html"]))
+    except ValueError as error:
+        sys.exit(f"{name}: {error}")
+    if repr(ledger) != _text(data["text/plain"]):
+        sys.exit(f"{name}: the claims in text and in HTML differ; execute it with `make notebooks`")
+    if not path.stem.startswith(f"{ledger.chapter:02d}_"):
+        sys.exit(f"{name} has the claims of chapter {ledger.chapter}")
+    headings = _headings(cells[:place])
+    if not headings:
+        sys.exit(f"{name} has no heading above its claims")
+    section = headings[-1].lstrip("# ")
+    anchor = re.sub(r"[^\w\- ]", "", section.lower()).replace(" ", "-")
+    return Chapter(name, headings[0].lstrip("# "), anchor, ledger)
+
+
+def read_chapters(root: Path) -> list[Chapter]:
+    return [read_chapter(path, root) for path in sorted(root.glob("notebooks/*.ipynb"))]
+
+
+def markdown(text: str) -> str:
+    """The text with everything escaped that Markdown, HTML or MyST could take for markup."""
+    escaped = re.sub(r"([\\`*_{}\[\]<>#|$&~!@%])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"^([-+=:(]|\d+[.)](?= |$))", lambda match: match[1][:-1] + "\\" + match[1][-1], escaped)
+
+
+def count(claims: Iterable[Claim]) -> Counter[str]:
+    return Counter(claim.verdict for claim in claims)
+
+
+def in_words(counts: Counter[str]) -> str:
+    """Counts as a clause: "8 hold, 15 hold with a condition and 7 fail"."""
+    plural = {"holds": "hold", "holds with a condition": "hold with a condition", "fails": "fail"}
+    *first, last = [
+        f"{counts[verdict] or 'none'} {verdict if counts[verdict] == 1 else plural[verdict]}" for verdict in VERDICTS
+    ]
+    return f"{', '.join(first)} and {last}"
+
+
+def link(chapter: Chapter) -> str:
+    return f"../{chapter.path.as_posix()}#{chapter.anchor}"
+
+
+def summary(chapters: Sequence[Chapter]) -> str:
+    """Counts by verdict, one row per chapter, then by who says it."""
+    claims = [claim for chapter in chapters for claim in chapter.claims]
+    groups = [
+        (f"[{c.ledger.chapter}. {markdown(c.title)}](#claims-of-chapter-{c.ledger.chapter})", c.claims)
+        for c in chapters
+    ]
+    groups += [
+        ("*statements of the paper*", [claim for claim in claims if claim.of_the_paper]),
+        ("*statements of this book*", [claim for claim in claims if not claim.of_the_paper]),
+        ("**all**", claims),
+    ]
+    lines = [
+        "| | " + " | ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS) + " | all |",
+        "|---|" + "---:|" * (len(VERDICTS) + 1),
+    ]
+    for name, members in groups:
+        counts = count(members)
+        numbers = [str(counts[verdict]) for verdict in VERDICTS] + [str(len(members))]
+        lines.append(f"| {name} | {' | '.join(numbers)} |")
+    return "\n".join(lines)
+
+
+def table(chapter: Chapter) -> str:
+    """The claims of one chapter, each with a label of its own."""
+    lines = [
+        f"(claims-of-chapter-{chapter.ledger.chapter})=",
+        f"## {chapter.ledger.chapter}. {markdown(chapter.title)}",
+        "",
+        f"Tested in [chapter {chapter.ledger.chapter}]({link(chapter)}).",
+        "",
+        "````{list-table}",
+        ":header-rows: 1",
+        ":widths: 6 17 31 33 13",
+        ":class: claims",
+        "",
+        "* - no.",
+        "  - where",
+        "  - claim",
+        "  - measured",
+        "  - verdict",
+    ]
+    for claim in chapter.claims:
+        lines += [
+            f"* - (claim-{claim.number.replace('.', '-')})=",
+            "",
+            f"    {claim.number}",
+            f"  - {markdown(claim.source)}",
+            f"  - {markdown(claim.statement)}",
+            f"  - {markdown(claim.measured)}",
+            f"  - {MARKS[claim.verdict]} **{claim.verdict}**",
+        ]
+    return "\n".join([*lines, "````"])
+
+
+def page(chapters: Sequence[Chapter]) -> str:
+    """The text of book/claims.md."""
+    claims = [claim for chapter in chapters for claim in chapter.claims]
+    paper = [claim for claim in claims if claim.of_the_paper]
+    own = [claim for claim in claims if not claim.of_the_paper]
+    alt = "; ".join(f"chapter {c.ledger.chapter}: {in_words(count(c.claims))}" for c in chapters)
+    head = HEAD.format(
+        total=len(claims),
+        paper=len(paper),
+        paper_verdicts=in_words(count(paper)),
+        own=len(own),
+        own_verdicts=in_words(count(own)),
+        picture=PICTURE.name,
+        alt=f"A chart with one square per claim. {alt[:1].upper()}{alt[1:]}.",
+    )
+    return "\n\n".join([head.rstrip("\n"), summary(chapters), *map(table, chapters)]) + "\n"
+
+
+# ------------------------------------------------------------------------------------------------- the picture
+
+SIDE, PITCH, LEFT, TOP = 22, 28, 248, 26
+# Okabe and Ito's colours, as in the book's figures; the marks tell the verdicts apart without them.
+COLOURS = {"holds": "#0072B2", "holds with a condition": "#E69F00", "fails": "#D55E00"}
+GLYPHS = {
+    "holds": '<path d="M6 11.5 L9.7 15.2 L16.2 7.6" fill="none" stroke="{ink}" stroke-width="2.4"/>',
+    "holds with a condition": '<circle cx="11" cy="11" r="5" fill="none" stroke="{ink}" stroke-width="1.6"/>'
+    '<path d="M11 6 A5 5 0 0 0 11 16 Z" fill="{ink}"/>',
+    "fails": '<path d="M7 7 L15 15 M15 7 L7 15" fill="none" stroke="{ink}" stroke-width="2.4"/>',
+}
+
+
+def square(claim: Claim, x: int, y: int) -> str:
+    colour = COLOURS[claim.verdict]
+    fill, ink = (colour, "#ffffff") if claim.of_the_paper else ("#ffffff", colour)
+    return (
+        f'<g transform="translate({x} {y})"><title>{escape(f"{claim.number} {claim.verdict}")}</title>'
+        f'<rect x="1" y="1" width="{SIDE - 2}" height="{SIDE - 2}" rx="3" fill="{fill}" stroke="{colour}"'
+        f' stroke-width="1.6"/>{GLYPHS[claim.verdict].format(ink=ink)}</g>'
+    )
+
+
+def picture(chapters: Sequence[Chapter]) -> str:
+    """The text of book/images/claims.svg: a row of squares per chapter."""
+    longest = max((len(chapter.claims) for chapter in chapters), default=0)
+    width, height = LEFT + longest * PITCH + 8, TOP + len(chapters) * PITCH + 4
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
+        ' role="img" font-family="Helvetica, Arial, sans-serif">',
+        "<!-- Made by tools/gather_claims.py from the outputs of the notebooks. -->",
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+    ]
+    lines += [
+        f'<text x="{LEFT + k * PITCH + SIDE / 2:g}" y="16" font-size="11" fill="#777777" text-anchor="middle">{k + 1}'
+        "</text>"
+        for k in range(longest)
+    ]
+    for row, chapter in enumerate(chapters):
+        y = TOP + row * PITCH
+        lines.append(
+            f'<text x="{LEFT - 12}" y="{y + 16}" font-size="14" fill="#222222" text-anchor="end">'
+            f"{chapter.ledger.chapter}. {escape(chapter.title)}</text>"
+        )
+        lines += [square(claim, LEFT + k * PITCH, y) for k, claim in enumerate(chapter.claims)]
+    return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def files(root: Path) -> dict[Path, str]:
+    """What the two files should hold, by their paths relative to the root."""
+    chapters = read_chapters(root)
+    if not chapters:
+        sys.exit(f"no notebooks in {root / 'notebooks'}")
+    return {PAGE: page(chapters), PICTURE: picture(chapters)}
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    parser = argparse.ArgumentParser(description="Write book/claims.md from the claims of all chapters.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file would change")
+    check = parser.parse_args(arguments).check
+    stale = []
+    for name, text in files(root).items():
+        path = root / name
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+    for name in stale:
+        print(f"{name}: {'not what the notebooks say; run `make notebooks`' if check else 'written'}")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
