@@ -27,6 +27,7 @@ def _head(layer: AdvDiffConv, z: Tensor, h: int) -> tuple[Tensor, Tensor]:
     """Z_Q and Z_K of one head."""
     d = layer.in_channels
     rows = slice(h * d, (h + 1) * d)
+    assert layer.query is not None and layer.key is not None
     return normalize(z @ layer.query.weight[rows].T, dim=-1), normalize(z @ layer.key.weight[rows].T, dim=-1)
 
 

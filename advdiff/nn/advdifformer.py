@@ -25,7 +25,7 @@ class AdvDIFFormer(GraphModel):
         hidden_channels: width d.
         out_channels: number of outputs.
         solver: ``"series"`` (AdvDIFFormer-s), ``"inverse"`` (-i) or ``"exponential"`` (the closed form itself).
-        heads, beta, theta, order, time, normalization, edge_dim: see :class:`AdvDiffConv`.
+        heads, beta, theta, order, time, normalization, edge_dim, diffusion: see :class:`AdvDiffConv`.
         num_layers: propagation layers, with ReLU and dropout between them.
         dropout: rate, in the MLPs and between layers.
         batch_norm: normalise after each layer.
@@ -62,6 +62,8 @@ class AdvDIFFormer(GraphModel):
         normalization: str = "symmetric",
         edge_dim: int | None = None,
         task: str = "node",
+        *,
+        diffusion: bool = True,
     ) -> None:
         if num_layers < 1:
             raise ValueError(f"num_layers is {num_layers}; num_layers must be at least 1.")
@@ -81,6 +83,7 @@ class AdvDIFFormer(GraphModel):
                     time=time,
                     normalization=normalization,
                     edge_dim=edge_dim,
+                    diffusion=diffusion,
                 )
                 for _ in range(num_layers)
             ),

@@ -48,6 +48,8 @@ class AdvDiffConv(nn.Module):
         normalization: of V, ``"symmetric"`` or ``"row"``.
         edge_dim: number of edge features, or None.
         tol: relative error of the inverse and the exponential.
+        diffusion: False leaves the attention out, P = βV: the paper's ablation "w/o diffusion". (β = 0 leaves the
+            advection out.) The heads then differ in their output weights only.
 
     Shapes:
         x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N] → [N, out_channels]
@@ -72,6 +74,8 @@ class AdvDiffConv(nn.Module):
         normalization: str = "symmetric",
         edge_dim: int | None = None,
         tol: float = 1e-6,
+        *,
+        diffusion: bool = True,
     ) -> None:
         super().__init__()
         check_choice("solver", solver, SOLVERS)
@@ -86,8 +90,8 @@ class AdvDiffConv(nn.Module):
         self.in_channels, self.out_channels, self.heads = in_channels, out_channels, heads
         self.solver, self.beta, self.theta, self.order, self.time = solver, beta, theta, order, time
         self.normalization, self.edge_dim, self.tol = normalization, edge_dim, tol
-        self.query = nn.Linear(in_channels, heads * in_channels, bias=False)
-        self.key = nn.Linear(in_channels, heads * in_channels, bias=False)
+        self.query = nn.Linear(in_channels, heads * in_channels, bias=False) if diffusion else None
+        self.key = nn.Linear(in_channels, heads * in_channels, bias=False) if diffusion else None
         blocks = order + 1 if solver == "series" else 1
         #: W_{O,h}, block k, as [K + 1, H, d, out]
         self.output = nn.Parameter(torch.empty(blocks, heads, in_channels, out_channels))
@@ -95,8 +99,9 @@ class AdvDiffConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        self.query.reset_parameters()
-        self.key.reset_parameters()
+        for projection in (self.query, self.key):
+            if projection is not None:
+                projection.reset_parameters()
         blocks, heads, channels, _ = self.output.shape
         bound = 1.0 / math.sqrt(blocks * heads * channels)  # as nn.Linear on the concatenation
         nn.init.uniform_(self.output, -bound, bound)
@@ -105,6 +110,8 @@ class AdvDiffConv(nn.Module):
 
     def generator(self, x: Tensor, velocity: Velocity, batch: Tensor | None = None) -> Generator:
         """L_h = I − C_h − βV of every head, with the attention that x induces."""
+        if self.query is None or self.key is None:
+            return Generator(None, velocity, self.beta)
         shape = (x.size(0), self.heads, self.in_channels)
         attention = Attention(self.query(x).view(shape), self.key(x).view(shape), batch)
         return Generator(attention, velocity, self.beta)
@@ -129,14 +136,14 @@ class AdvDiffConv(nn.Module):
             # The heads share Z^(0), so their first blocks add up before the product.
             out = x @ self.output[0].sum(0)
             for state, weight in zip(states[1:], self.output[1:], strict=True):
-                out = torch.addmm(out, state.flatten(1), weight.flatten(0, 1))
+                out = torch.addmm(out, state.flatten(1), _stacked(weight, state))
             return out
         start = x if source is None else x + source
         if self.solver == "inverse":
             state = resolvent(L, start, self.theta, tol=self.tol, indefinite=True)
         else:
             state = exponential(L, start, self.time, tol=self.tol)
-        return state.flatten(1) @ self.output[0].flatten(0, 1)
+        return state.flatten(1) @ _stacked(self.output[0], state)
 
     def _edge_signal(self, velocity: Velocity, edge_attr: Tensor | None, x: Tensor) -> Tensor | None:
         """M with m_u = Σ_v v_uv W_E e_uv, or None without edge features."""
@@ -151,5 +158,10 @@ class AdvDiffConv(nn.Module):
         }[self.solver]
         return (
             f"{type(self).__name__}({self.in_channels}, {self.out_channels}, solver={self.solver!r}, "
-            f"heads={self.heads}, beta={self.beta:g}, {detail})"
+            f"heads={self.heads}, beta={self.beta:g}, {detail}{'' if self.query is not None else ', diffusion=False'})"
         )
+
+
+def _stacked(weight: Tensor, state: Tensor) -> Tensor:
+    """W_{O,h} of all heads for the heads' states side by side; added up where the heads share one state [N, d]."""
+    return weight.flatten(0, 1) if state.dim() == 3 else weight.sum(0)
