@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import threading
 import warnings
 from collections.abc import Iterator
@@ -104,15 +105,20 @@ def execute(job: Job, device: str = "auto", threads: int | None = None, progress
 
 @contextmanager
 def _collected(remarks: list[str]) -> Iterator[None]:
-    """Collect the model's warnings about its own equation, which come at every step; show others once."""
+    """Collect the model's warnings about its own equation, which come at every step; show others once.
+
+    Those that differ only in their numbers, as the condition of the matrix changes from step to step, become one remark.
+    """
     with warnings.catch_warnings(record=True) as caught:
         yield
-    distinct = {(each.category, str(each.message)) for each in caught}
-    for category, message in sorted(distinct, key=lambda pair: pair[1]):
+    alike: dict[str, list[str]] = {}
+    for category, message in dict.fromkeys((each.category, str(each.message)) for each in caught):
         if issubclass(category, NearSingularWarning):
-            remarks.append(message)
+            alike.setdefault(re.sub(r"[\d.]+(e[+-]\d+)?", "#", message), []).append(message)
         else:
             warnings.warn(message, category, stacklevel=3)
+    for messages in alike.values():
+        remarks.append(messages[0] + (f" (the first of {len(messages)} like it)" if len(messages) > 1 else ""))
 
 
 def _is_out_of_memory(error: BaseException) -> bool:

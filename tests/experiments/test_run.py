@@ -132,15 +132,19 @@ def test_out_of_memory_is_recorded_and_tried_again(tmp_path, monkeypatch):
 def test_warnings_of_the_equation_are_recorded_once_and_others_shown_once(tmp_path, monkeypatch):
     real = toys.Model.forward
 
+    conditions = itertools.count(1)
+
     def forward(self, x, edge_index, **keywords):
         warnings.warn("θ lies low", NearSingularWarning, stacklevel=1)
+        warnings.warn(f"condition {next(conditions) / 4:.1e} at θ", NearSingularWarning, stacklevel=1)
         warnings.warn("something else", UserWarning, stacklevel=1)
         return real(self, x, edge_index)
 
     monkeypatch.setattr(toys.Model, "forward", forward)
     with pytest.warns(UserWarning) as shown:
         (record,) = run("toy", "linear", results=tmp_path, kind="easy")
-    assert record.remarks == ["θ lies low"]
+    assert record.remarks[0] == "θ lies low" and len(record.remarks) == 2
+    assert re.fullmatch(r"condition 2\.5e-01 at θ \(the first of \d+ like it\)", record.remarks[1])
     assert [str(each.message) for each in shown] == ["something else"]
 
 
