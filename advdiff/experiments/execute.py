@@ -107,7 +107,7 @@ def execute(job: Job, device: str = "auto", threads: int | None = None, progress
 def _collected(remarks: list[str]) -> Iterator[None]:
     """Collect the model's warnings about its own equation, which come at every step; show others once.
 
-    Those that differ only in their numbers, as the condition of the matrix changes from step to step, become one remark.
+    Those that differ only in their numbers, as a condition number does from step to step, become one remark.
     """
     with warnings.catch_warnings(record=True) as caught:
         yield

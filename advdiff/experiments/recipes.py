@@ -56,6 +56,23 @@ SYNTHETIC = Recipe(
     columns=("#1", "#2", "#3", "#12", "test mean", "test worst"),
 )
 
+SMALL_GRAPHS = Recipe(
+    name="small_graphs",
+    dataset="small_graphs",
+    metric="mse",
+    description="graph regression on batches of small random graphs, to try and time every model; not in the paper",
+    models=(
+        *SYNTHETIC.models,
+        *("gcn", "gat", "sgc", "gdc", "grand", "a-dgn", "cde", "graphtrans", "graphgps", "difformer"),
+    ),
+    common=SYNTHETIC.common,
+    options={"num_graphs": Option(128, (), "graphs to train on")},
+    seeded_data=True,
+    quick=Profile(Budget(epochs=5, learning_rate=1e-2)),
+    full=Profile(Budget(epochs=50, learning_rate=1e-2)),
+    columns=("train", "valid", "test"),
+)
+
 TWELVE = (
     "mlp", "gcn", "gat", "sgc", "gdc", "grand", "a-dgn", "cde", "graphtrans", "graphgps", "difformer", "advdifformer-s",
 )  # fmt: skip
@@ -167,6 +184,7 @@ RECIPES: dict[str, Recipe] = {
     recipe.name: recipe
     for recipe in (
         SYNTHETIC,
+        SMALL_GRAPHS,
         TWITCH,
         ARXIV,
         DPPIN,

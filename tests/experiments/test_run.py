@@ -1,8 +1,10 @@
 """``run`` and ``tune``: what is run, what is found again, what is refused."""
 
 import errno
+import itertools
 import json
 import os
+import re
 import warnings
 from dataclasses import replace
 
