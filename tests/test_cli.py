@@ -54,7 +54,7 @@ def test_list_and_data(capsys):
     assert main(["list", "--json"]) == 0
     assert set(json.loads(capsys.readouterr().out)) == {"experiments", "models"}
     assert main(["data", "status", "--json"]) == 0
-    assert "needs no files" in json.loads(capsys.readouterr().out)["synthetic"]
+    assert "needs no files" in json.loads(capsys.readouterr().out)["datasets"]["synthetic"]["state"]
     assert main(["data", "status"]) == 0
     assert main(["data", "fetch", "synthetic"]) == 0
 

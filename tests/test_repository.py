@@ -132,7 +132,9 @@ def test_mathjax_and_latex_know_the_same_macros() -> None:
 def test_pages_load_only_fetched_browser_code() -> None:
     fetch_assets = runpy.run_path(str(ROOT / "tools" / "fetch_assets.py"))
     config = yaml.safe_load(text_of("_config.yml"))["sphinx"]["config"]
-    assert [ROOT / folder for folder in config["html_static_path"]] == [fetch_assets["ASSETS"]]
+    fetched_folder, own_folder = (ROOT / folder for folder in config["html_static_path"])
+    assert fetched_folder == fetch_assets["ASSETS"]
+    assert {path.name for path in own_folder.iterdir()} == set(config["html_css_files"])  # style only, no scripts
     assert text_of("Makefile").count(f"ASSETS := _build/assets/{fetch_assets['STAMP']}\n") == 1
     fetched = {target for package in fetch_assets["PACKAGES"] for target in package.files.values()}
     assert {config["mathjax_path"], *config["nb_ipywidgets_js"]} <= fetched

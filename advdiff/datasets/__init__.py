@@ -11,7 +11,7 @@ from advdiff.datasets.base import Dataset
 __all__ = ["DATASETS", "Dataset", "load"]
 
 #: Each is a module of this package with a function ``load``; imported when it is asked for, as PyG is slow to import.
-DATASETS = ("synthetic", "small_graphs")
+DATASETS = ("synthetic", "small_graphs", "twitch", "arxiv", "dppin", "ham", "molbace", "molsider")
 
 
 def load(name: str, **options: object) -> Dataset:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch_geometric.data import Data
 
 from advdiff.checks import check_choice
@@ -48,13 +49,7 @@ def load(
     check_choice("labels", labels, LABELS)
     check_choice("edges", edges, EDGES)
     environments = block_model.environments(shift)
-    if num_nodes < 2:
-        raise ValueError(f"num_nodes is {num_nodes}; labels with a variance need at least 2 nodes.")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it must not be negative.")
-    # Streams of their own, so that nodes, networks and graph #1 of a seed do not depend on shift, labels or edges.
-    latent = torch.rand(num_nodes, dtype=torch.float64, generator=_generator(seed, 0))
-    mechanism = Mechanism.draw(_generator(seed, NETWORKS), environments[0], num_nodes, graph_share=graph_share)
+    latent, mechanism = world(seed, num_nodes, graph_share)
     x = mechanism.features(latent).float()
     # One ceiling for all shifts: then they share graph #1 as well.
     ceiling = max(max(e.p_within, e.p_between) for name in block_model.SHIFTS for e in block_model.environments(name))
@@ -72,6 +67,22 @@ def load(
         "graph_share": graph_share,
     }  # fmt: skip
     return Dataset("synthetic", options, "node", "mse", x.size(1), 1, graphs, names[:1], names[1:2], names[2:])
+
+
+def world(seed: int = 0, num_nodes: int = 1000, graph_share: float = 0.5) -> tuple[Tensor, Mechanism]:
+    """What the graphs of a seed share: the latents [N], and the networks that make features and labels of them.
+
+    With both, everything about the data is known: ``mechanism.labels(latent, edge_index)`` are the labels that a graph
+    on these nodes would have, whatever its edges.
+    """
+    if num_nodes < 2:
+        raise ValueError(f"num_nodes is {num_nodes}; labels with a variance need at least 2 nodes.")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; it must not be negative.")
+    # Streams of their own, so that nodes, networks and graph #1 of a seed do not depend on shift, labels or edges.
+    latent = torch.rand(num_nodes, dtype=torch.float64, generator=_generator(seed, 0))
+    train = block_model.environments(block_model.CONTROL)[0]
+    return latent, Mechanism.draw(_generator(seed, NETWORKS), train, num_nodes, graph_share=graph_share)
 
 
 def _generator(seed: int, stream: int) -> torch.Generator:

@@ -41,7 +41,7 @@ def select(
     model: str | Iterable[str] | None = None,
     profile: str | None = None,
     settings: Mapping[str, Any] | None = None,
-    variants: bool = True,
+    variants: bool | Iterable[str] = True,
     **options: Any,
 ) -> list[Record]:
     """The records that match everything that is given; tuning runs never do.
@@ -49,9 +49,11 @@ def select(
     Args:
         model: a name or several.
         settings: of the model or the budget; a list or tuple means any of its values.
-        variants: False leaves out runs whose settings are not the recipe's.
+        variants: False leaves out runs whose settings are not the recipe's; names of settings (``["beta"]``) keep
+            those that differ from it in nothing else.
         options: of the data; a list or tuple means any of its values.
     """
+    free = None if variants is True else set() if variants is False else set(unaliased(dict.fromkeys(variants)))
     models = None if model is None else {model} if isinstance(model, str) else set(model)
     wanted = unaliased(settings or {})
     found = []
@@ -63,7 +65,7 @@ def select(
             and (profile is None or record.profile == profile)
             and all(name in own and _matches(own[name], value) for name, value in wanted.items())
             and all(name in record.options and _matches(record.options[name], value) for name, value in options.items())
-            and (variants or not tables._differences(recipes.find(record.experiment), record))
+            and (free is None or set(tables._differences(recipes.find(record.experiment), record)) <= free)
         ):
             found.append(record)
     return found
@@ -164,7 +166,9 @@ def collect(
         place = (*(look_up(record, name) for name in names), record.seed)
         other = places.setdefault(place, record)
         if other is not record:
-            raise ValueError(f"two runs for {dict(zip((*names, 'seed'), place, strict=True))}: {_contrast(other, record)}.")
+            raise ValueError(
+                f"two runs for {dict(zip((*names, 'seed'), place, strict=True))}: {_contrast(other, record)}."
+            )
     axes: dict[str, tuple[Any, ...]] = {}
     for position, name in enumerate((*names, "seed")):
         axes[name] = _in_order(name, list(dict.fromkeys(place[position] for place in places)), found)

@@ -78,7 +78,8 @@ class Table:
 
     @property
     def caption(self) -> str:
-        unit = f"{self.metric}, per cent" if self.metric in metrics.PERCENT else self.metric
+        names = self.metric.split(" or ")  # several, where the sections are of different tasks
+        unit = " or ".join(f"{name}, per cent" if name in metrics.PERCENT else name for name in names)
         text = f"{self.experiment}: {unit}, mean ± standard deviation over seeds."
         if any(cell.reported for section in self.sections for line in section.lines for cell in line.cells.values()):
             text += f" In brackets the paper's; {ABOVE} {BELOW}: more than two standard deviations above or below it."

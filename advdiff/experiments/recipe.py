@@ -38,6 +38,7 @@ class Recipe:
         name: of the experiment, and of the file of its records.
         dataset: as in :func:`advdiff.datasets.load`.
         metric: of :mod:`advdiff.experiments.metrics`.
+        task_metrics: option ``task`` of the data → metric, where it is another one.
         models: those of ``model="all"``, in the order of tables.
         common: settings for every model that has them.
         settings: model → settings of its own, which go before ``common``.
@@ -60,6 +61,7 @@ class Recipe:
     budgets: Mapping[str, Settings] = field(default_factory=dict)
     grid: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     options: Mapping[str, Option] = field(default_factory=dict)
+    task_metrics: Mapping[str, str] = field(default_factory=dict)
     seeded_data: bool = False
     columns: tuple[str, ...] = ("valid", "test mean", "test worst")
     description: str = ""
@@ -68,3 +70,7 @@ class Recipe:
         check_choice("profile", name, PROFILES)
         profile: Profile = getattr(self, name)
         return profile
+
+    def metric_of(self, options: Settings) -> str:
+        """The metric for these options of the data."""
+        return self.task_metrics.get(str(options.get("task")), self.metric)

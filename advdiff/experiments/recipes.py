@@ -146,7 +146,10 @@ DPPIN = Recipe(
     options={
         "task": Option(("node", "edge"), ("node", "edge", "link"), "gene expression, edge weight, or link"),
         "split": Option("paper", ("paper", "code"), "6/1/5 networks, or the released code's 4/1/7"),
+        "graph": Option("current", ("current", "previous"), "edges of the stamp asked for, or of the one before"),
+        "snapshots": Option("all", ("all", "code"), "26 of each network, or the two of the released code"),
     },
+    task_metrics={"link": "roc_auc"},
     quick=Profile(Budget(epochs=3, learning_rate=1e-3, batch_size=4)),
     full=Profile(Budget(epochs=1000, learning_rate=1e-3, batch_size=26), seeds=5),
 )

@@ -94,7 +94,7 @@ def plan(
                     Job(
                         experiment=recipe.name,
                         dataset=recipe.dataset,
-                        metric=recipe.metric,
+                        metric=recipe.metric_of(combination),
                         options=combination,
                         model=name,
                         settings=resolved,

@@ -68,7 +68,9 @@ def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | N
     """The table of given records."""
     order = {name: number for number, name in enumerate(recipe.models)}
     sections: dict[str, tuple[str, dict[str, Any], dict[str, list[Record]]]] = {}
+    used: dict[str, None] = {}
     for record in found:
+        used[record.metric] = None
         own = {name: record.options[name] for name in recipe.options if name in record.options}
         options = {**own, "profile": record.profile}
         title = ", ".join(f"{name} {value}" for name, value in options.items())
@@ -82,7 +84,7 @@ def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | N
         caveat = paper.caveat(recipe.name, options)
         members = sorted(lines.values(), key=lambda group: _rank(recipe, order, group[0]))
         made.append(Section(title, [_line(recipe, group, chosen, theirs, not caveat) for group in members], caveat))
-    return Table(recipe.name, recipe.metric, chosen, made)
+    return Table(recipe.name, " or ".join(used) or recipe.metric, chosen, made)
 
 
 def _rank(recipe: Recipe, order: Mapping[str, int], record: Record) -> tuple[int, str, int, str]:
@@ -98,7 +100,7 @@ def _line(
     label = " ".join([first.model, *(f"{name}={value}" for name, value in differs.items())])
     ended = [record.status for record in group if record.status != "finished"]
     trouble = ", ".join(f"{ended.count(status)} {status}" for status in dict.fromkeys(ended))
-    scale = 100.0 if recipe.metric in metrics.PERCENT else 1.0
+    scale = 100.0 if first.metric in metrics.PERCENT else 1.0
     cells = {}
     for column in columns:
         values = [_value(record, column) for record in group]

@@ -130,11 +130,11 @@ def _best(recipe: Recipe, points: Sequence[dict[str, Any]], done: Sequence[Recor
             complete = [value for value in values if value is not None]
             mean = statistics.fmean(complete) if len(complete) == len(values) else math.nan
             tried.append((members[0][1], mean))
-        sign = -1 if recipe.metric in metrics.HIGHER_IS_BETTER else 1
-        tried.sort(key=lambda each: math.inf if math.isnan(each[1]) else sign * each[1])
         first = next(iter(group.values()))[0][0]
+        sign = -1 if first.metric in metrics.HIGHER_IS_BETTER else 1
+        tried.sort(key=lambda each: math.inf if math.isnan(each[1]) else sign * each[1])
         settings, value = tried[0]
         if math.isnan(value):
             settings = {}
-        found.append(Tuned(recipe.name, first.options, first.model, recipe.metric, settings, value, tried))
+        found.append(Tuned(recipe.name, first.options, first.model, first.metric, settings, value, tried))
     return found

@@ -15,11 +15,12 @@ from advdiff.checks import (
     check_floating,
     has_values,
 )
-from advdiff.nn.velocity_cache import velocity_of
+from advdiff.nn.velocity_cache import new_memory, recall, velocity_of
 from advdiff.velocity import Velocity
 
 TASKS = ("node", "edge", "graph")
 EDGE_FEATURES = ("signal", "layers", "ignored")
+_transposed = new_memory()  # of sparse features
 
 
 def mlp(in_channels: int, hidden_channels: int, out_channels: int, dropout: float) -> nn.Sequential:
@@ -63,7 +64,7 @@ class GraphModel(nn.Module):
 
     Shapes:
         x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N],
-        edge_label_index [2, M] → [N, out], [M, out] or [G, out]
+        edge_label_index [2, M] → [N, out], [M, out] or [G, out]; x may be sparse (CSR)
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class GraphModel(nn.Module):
         self._check(x, edge_label_index)
         if self.edge_features != "layers":
             self._check_graph(x, edge_index, edge_weight, edge_attr, batch)
-        z = self.encoder(x)
+        z = encode(self.encoder, x)
         if self.edge is not None and edge_attr is not None:
             velocity = velocity_of(edge_index, x.size(0), edge_weight, "symmetric")
             z = z + edge_signal(self.edge, velocity, edge_attr, z)
@@ -135,7 +136,9 @@ class GraphModel(nn.Module):
         check_floating("x", x)
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(f"x has shape {tuple(x.shape)}; the model expects [N, {self.in_channels}].")
-        check_finite("x", x)
+        if x.layout not in (torch.strided, torch.sparse_csr):
+            raise ValueError(f"x is stored as {x.layout}; pass it dense or as CSR: call .to_sparse_csr() on it.")
+        check_finite("x", x if x.layout == torch.strided else x.detach().values())
         if self.task == "edge":
             if edge_label_index is None:
                 raise ValueError("task='edge' needs edge_label_index [2, M]: the node pairs to predict.")
@@ -151,6 +154,33 @@ class GraphModel(nn.Module):
             check_batch(batch, edge_index, x.size(0))
         if self.edge_dim is not None or edge_attr is not None:
             check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
+
+
+def encode(encoder: nn.Sequential, x: Tensor) -> Tensor:
+    """φ_enc(X) for dense or sparse X; a sparse one is multiplied by the first weights without being made dense."""
+    if x.layout != torch.sparse_csr or x.requires_grad:
+        z: Tensor = encoder(x)
+        return z
+    first, *rest = encoder
+    assert isinstance(first, nn.Linear) and first.bias is not None
+    z = _SparseFeatures.apply(x, first.weight) + first.bias
+    for module in rest:
+        z = module(z)
+    return z
+
+
+class _SparseFeatures(torch.autograd.Function):
+    """X Wᵀ for constant X in CSR. The gradient of W needs Xᵀ, which is made once for each X."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, weight: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.x = x
+        return x @ weight.t()
+
+    @staticmethod
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        transposed = recall(_transposed, [ctx.x], (), lambda: ctx.x.t().to_sparse_csr())
+        return None, (transposed @ grad).t()
 
 
 def edge_signal(linear: nn.Linear, velocity: Velocity, edge_attr: Tensor, x: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from advdiff.datasets import Dataset, block_model, load
+from advdiff.datasets import Dataset, block_model, load, synthetic
 
 OPTIONS = [(labels, edges) for labels in ("per_graph", "shared") for edges in ("independent", "common")]
 
@@ -110,3 +110,13 @@ def test_unknown_names():
     with pytest.raises(ValueError, match="unknown environment '#13'"):
         small().graphs("#1", "#13")
     assert len(small().graphs("#1", "#2")) == 2
+
+
+def test_the_world_of_a_seed_makes_its_labels():
+    latent, mechanism = synthetic.world(seed=3, num_nodes=60, graph_share=0.7)
+    for labels, source in (("per_graph", "#7"), ("shared", "#1")):
+        data = load("synthetic", shift="block", labels=labels, seed=3, num_nodes=60, graph_share=0.7)
+        graph = data.graphs("#7")[0]
+        expected = mechanism.labels(latent, data.graphs(source)[0].edge_index)
+        assert torch.equal(graph.latent, latent) and torch.equal(graph.y[:, 0], expected.float())
+        assert torch.equal(graph.x, mechanism.features(latent).float())

@@ -14,7 +14,7 @@ from advdiff.experiments.recipes import RECIPES
 from tests.experiments.test_records import record
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 
 def synthetic(model="mlp", seed=0, values=(1.0, 2.0, 3.0, 4.0), options=None, profile="full", **settings):
@@ -87,6 +87,9 @@ def test_selection(tmp_path):
     assert len(select(found, settings={"beta": 0.7})) == 1 and len(select(found, settings={"beta": (0.2, 0.7)})) == 2
     assert len(select(found, settings={"lr": 0.01})) == 5
     assert len(select(found, model="advdifformer-s", variants=False)) == 1
+    found.append(synthetic("advdifformer-s", beta=0.7, lr=0.1))
+    assert len(select(found, model="advdifformer-s", variants=["beta"])) == 2
+    assert len(select(found, model="advdifformer-s", variants=("beta", "lr"))) == 3
     assert select(found, colour="red") == []
 
 
