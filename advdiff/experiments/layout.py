@@ -124,7 +124,8 @@ class Table:
             body = "".join("<tr>" + "".join(f"<td>{html.escape(word)}</td>" for word in row) + "</tr>" for row in rows)
             caption = html.escape(section.title + (f" ({section.caveat})" if section.caveat else ""))
             parts.append(
-                f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+                f'<table class="table"><caption>{caption}</caption>'
+                f"<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
             )
         return "".join(parts)
 
