@@ -45,6 +45,8 @@ def start(results, *more):
     return subprocess.Popen(
         [sys.executable, "-m", "advdiff.cli", *arguments], cwd=ROOT, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"},
+        # Whoever starts the tests in the background makes them, and their children, deaf to Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
 
 
