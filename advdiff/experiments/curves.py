@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import stats
 
-from advdiff.experiments import recipes, tables
+from advdiff.experiments import recipes
 from advdiff.experiments.jobs import unaliased
 from advdiff.experiments.records import Record
+from advdiff.experiments.selection import value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,42 +34,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "diff-nonlocal": {"color": "#009E73", "marker": "P", "label": "Diff-NonLocal"},
     "mlp": {"color": "#555555", "marker": "x", "label": "MLP"},
 }
-
-
-def select(
-    records: Iterable[Record],
-    *,
-    model: str | Iterable[str] | None = None,
-    profile: str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    variants: bool | Iterable[str] = True,
-    **options: Any,
-) -> list[Record]:
-    """The records that match everything that is given; tuning runs never do.
-
-    Args:
-        model: a name or several.
-        settings: of the model or the budget; a list or tuple means any of its values.
-        variants: False leaves out runs whose settings are not the recipe's; names of settings (``["beta"]``) keep
-            those that differ from it in nothing else.
-        options: of the data; a list or tuple means any of its values.
-    """
-    free = None if variants is True else set() if variants is False else set(unaliased(dict.fromkeys(variants)))
-    models = None if model is None else {model} if isinstance(model, str) else set(model)
-    wanted = unaliased(settings or {})
-    found = []
-    for record in records:
-        own = {**record.settings, **record.budget}
-        if (
-            not record.only_valid
-            and (models is None or record.model in models)
-            and (profile is None or record.profile == profile)
-            and all(name in own and _matches(own[name], value) for name, value in wanted.items())
-            and all(name in record.options and _matches(record.options[name], value) for name, value in options.items())
-            and (free is None or set(tables._differences(recipes.find(record.experiment), record)) <= free)
-        ):
-            found.append(record)
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +141,7 @@ def collect(
     values = np.full([len(along) for along in axes.values()], np.nan)
     for place, record in places.items():
         index = tuple(axes[name].index(value) for name, value in zip(axes, place, strict=False))
-        numbers = [tables._value(record, column) for column in chosen]
+        numbers = [value_of(record, column) for column in chosen]
         values[index] = [math.nan if number is None else number for number in numbers]
     return Curves(axes, values)
 
@@ -212,10 +177,6 @@ def _contrast(first: Record, second: Record) -> str:
     return "they differ in " + ", ".join(
         f"{name} ({json.dumps(sides[0].get(name))}, {json.dumps(sides[1].get(name))})" for name in names
     )
-
-
-def _matches(value: Any, wanted: Any) -> bool:
-    return bool(value == wanted) or (isinstance(wanted, list | tuple) and value in wanted)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from advdiff.experiments import metrics, paper, recipes, records
-from advdiff.experiments.jobs import choose_models, resolve, unaliased
+from advdiff.experiments.jobs import choose_models
 from advdiff.experiments.layout import Cell, Line, Section, Table
 from advdiff.experiments.recipe import Recipe
 from advdiff.experiments.records import Record
 from advdiff.experiments.run import results_file
+from advdiff.experiments.selection import differences_from, select, value_of
 
 
 def table(
@@ -38,29 +39,25 @@ def table(
         settings: only runs with these settings.
         variants: False leaves out runs whose settings are not the recipe's.
         columns: environments, ``"valid"``, ``"test mean"``, ``"test worst"``; the recipe's by default.
-        options: only data with these options; a list means any of its values.
+        options: only data with these options; a list means any of its values, None all of them.
     """
     recipe = recipes.find(experiment)
     if profile is not None:
         recipe.profile(profile)
-    models = None if model is None else set(choose_models(recipe, model))
     for name in options:
         if name not in recipe.options:
             known = ", ".join(recipe.options) or "none"
             raise ValueError(f"{recipe.name} has no option {name!r}; its options are: {known}.")
 
-    def wanted(record: Record) -> bool:
-        own = {**record.settings, **record.budget}
-        return (
-            not record.only_valid
-            and (models is None or record.model in models)
-            and (profile is None or record.profile == profile)
-            and all(own.get(name) == value for name, value in unaliased(settings or {}).items())
-            and all(_matches(record.options.get(name), value) for name, value in options.items())
-            and (variants or not _differences(recipe, record))
-        )
-
-    found = [record for record in records.read(results_file(results, recipe.name)) if wanted(record)]
+    given = {name: value for name, value in options.items() if value is not None}
+    found = select(
+        records.read(results_file(results, recipe.name)),
+        model=None if model is None else choose_models(recipe, model),
+        profile=profile,
+        settings=settings,
+        variants=variants,
+        **given,
+    )
     return tabulate(recipe, found, columns)
 
 
@@ -75,7 +72,7 @@ def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | N
         options = {**own, "profile": record.profile}
         title = ", ".join(f"{name} {value}" for name, value in options.items())
         _, _, lines = sections.setdefault(json.dumps(options), (title, own, {}))
-        identity = [record.model, record.settings, record.budget, _differences(recipe, record)]
+        identity = [record.model, record.settings, record.budget, differences_from(recipe, record)]
         lines.setdefault(json.dumps(identity, sort_keys=True), []).append(record)
     chosen = tuple(columns) if columns is not None else recipe.columns
     made = []
@@ -88,7 +85,7 @@ def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | N
 
 
 def _rank(recipe: Recipe, order: Mapping[str, int], record: Record) -> tuple[int, str, int, str]:
-    differs = _differences(recipe, record)
+    differs = differences_from(recipe, record)
     return order.get(record.model, len(order)), record.model, len(differs), json.dumps(differs)
 
 
@@ -96,14 +93,14 @@ def _line(
     recipe: Recipe, group: list[Record], columns: Sequence[str], theirs: Mapping[str, paper.Row], comparable: bool
 ) -> Line:
     first = group[0]
-    differs = _differences(recipe, first)
+    differs = differences_from(recipe, first)
     label = " ".join([first.model, *(f"{name}={value}" for name, value in differs.items())])
     ended = [record.status for record in group if record.status != "finished"]
     trouble = ", ".join(f"{ended.count(status)} {status}" for status in dict.fromkeys(ended))
     scale = 100.0 if first.metric in metrics.PERCENT else 1.0
     cells = {}
     for column in columns:
-        values = [_value(record, column) for record in group]
+        values = [value_of(record, column) for record in group]
         known = [scale * value for value in values if value is not None]
         cells[column] = Cell(
             statistics.fmean(known) if known else None,
@@ -113,36 +110,3 @@ def _line(
             comparable=comparable,
         )
     return Line(label, first.model, len(group), cells, trouble)
-
-
-def _value(record: Record, column: str) -> float | None:
-    """A column of a record: an environment, or a summary of several."""
-    if column in record.metrics:
-        return record.metrics[column]
-    names = {"train": record.train, "valid": record.valid}.get(column, record.test)
-    values = [record.metrics.get(name) for name in names]
-    known = [value for value in values if value is not None]
-    if not known or len(known) < len(values):
-        return None
-    if column == "test worst":
-        return min(known) if record.metric in metrics.HIGHER_IS_BETTER else max(known)
-    if column in ("train", "valid", "test", "test mean"):
-        return statistics.fmean(known)
-    return None
-
-
-def _differences(recipe: Recipe, record: Record) -> dict[str, Any]:
-    """The settings of a record that are not the recipe's."""
-    try:
-        settings, budget = resolve(recipe, record.model, record.profile)
-    except ValueError:  # a model that this version does not have
-        return {}
-    usual = {**settings, **budget.as_dict()}
-    own = {**record.settings, **record.budget}
-    if recipe.seeded_data and record.data_seed != record.seed:
-        own["data_seed"] = record.data_seed
-    return {name: value for name, value in own.items() if name not in usual or usual[name] != value}
-
-
-def _matches(value: Any, wanted: Any) -> bool:
-    return wanted is None or value == wanted or (isinstance(wanted, list | tuple) and value in wanted)

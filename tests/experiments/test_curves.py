@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from advdiff.experiments import read, records
-from advdiff.experiments.curves import STYLES, Curves, collect, draw, interval, log_slope, select, sign_test
+from advdiff.experiments.curves import STYLES, Curves, collect, draw, interval, log_slope, sign_test
 from advdiff.experiments.jobs import resolve
 from advdiff.experiments.recipes import RECIPES
+from advdiff.experiments.selection import select
 from tests.experiments.test_records import record
 
 matplotlib.use("Agg")
