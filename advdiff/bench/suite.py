@@ -82,35 +82,24 @@ def series(nodes: int, heads: int, budget: float, bars: dict[int, float], format
         yield _compare("series, K = 4", f"by heads, {layout}", module, graph, slow, budget, bar)
 
 
-def series_against_pseudocode(nodes: int, heads: int, budget: float, bars: dict[int, float]) -> Row:
-    """The series with C and P as the N×N matrices that the algorithm's lines speak of."""
-    graph, module = random_graph(nodes), model("series", heads)
+#: The N×N matrices that the lines of the paper's algorithms speak of: solver → title, what it is called, the code.
+PSEUDO_CODE: dict[str, tuple[str, str, Callable[..., Tensor]]] = {
+    "inverse": ("inverse, low rank", "dense solve", reference.inverse_by_heads),
+    "exponential": ("exponential", "dense matrix_exp", reference.exponential_dense),
+    "series": ("series, K = 4", "dense C", reference.series_dense),
+}
+
+
+def against_pseudo_code(solver: str, nodes: int, heads: int, budget: float, bars: dict[int, float]) -> Row:
+    """A solver against the same step with dense matrices, on one graph."""
+    what, against, propagate = PSEUDO_CODE[solver]
+    graph, module = random_graph(nodes), model(solver, heads)
     adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
 
     def slow(m: AdvDIFFormer) -> Tensor:
-        return reference.whole_model(m, graph.x, lambda layer, z: reference.series_dense(layer, z, adjacency))
+        return reference.whole_model(m, graph.x, lambda layer, z: propagate(layer, z, adjacency))
 
-    return _compare("series, K = 4", "dense C", module, graph, slow, budget, bars.get(nodes))
-
-
-def inverse(nodes: int, heads: int, budget: float, bars: dict[int, float]) -> Row:
-    graph, module = random_graph(nodes), model("inverse", heads)
-    adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
-
-    def slow(m: AdvDIFFormer) -> Tensor:
-        return reference.whole_model(m, graph.x, lambda layer, z: reference.inverse_by_heads(layer, z, adjacency))
-
-    return _compare("inverse, low rank", "dense solve", module, graph, slow, budget, bars.get(nodes))
-
-
-def exponential(nodes: int, heads: int, budget: float) -> Row:
-    graph, module = random_graph(nodes), model("exponential", heads)
-    adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
-
-    def slow(m: AdvDIFFormer) -> Tensor:
-        return reference.whole_model(m, graph.x, lambda layer, z: reference.exponential_dense(layer, z, adjacency))
-
-    return _compare("exponential", "dense matrix_exp", module, graph, slow, budget, None)
+    return _compare(what, against, module, graph, slow, budget, bars.get(nodes))
 
 
 def batch_of_molecules(solver: str, graphs: int, heads: int, budget: float, bar: float | None) -> Row:
@@ -119,7 +108,7 @@ def batch_of_molecules(solver: str, graphs: int, heads: int, budget: float, bar:
     module, nodes = model(solver, heads), graph.x.size(0)
     adjacency = reference.sparse_adjacency(graph.edge_index, nodes, "symmetric").to_dense()
     same_graph = (graph.batch[:, None] == graph.batch[None, :]).float()
-    propagate = reference.series_dense if solver == "series" else reference.inverse_by_heads
+    propagate = PSEUDO_CODE[solver][2]
 
     def slow(m: AdvDIFFormer) -> Tensor:
         return reference.whole_model(m, graph.x, lambda layer, z: propagate(layer, z, adjacency, same_graph))
@@ -158,10 +147,10 @@ def rows(quick: bool) -> Iterator[Row]:
     """All measurements; ``quick`` leaves out what takes long."""
     budget = 0.2 if quick else 10.0
     for nodes in (1_000,) if quick else (1_000, 4_000, 8_000):
-        yield inverse(nodes, 1, budget, {4_000: 20.0, 8_000: 60.0})
-    yield exponential(500 if quick else 2_000, 1, budget)
+        yield against_pseudo_code("inverse", nodes, 1, budget, {4_000: 20.0, 8_000: 60.0})
+    yield against_pseudo_code("exponential", 500 if quick else 2_000, 1, budget, {})
     for nodes in (1_000,) if quick else (1_000, 8_000):
-        yield series_against_pseudocode(nodes, 2, budget, {8_000: 3.0})
+        yield against_pseudo_code("series", nodes, 2, budget, {8_000: 3.0})
     for nodes in (1_000,) if quick else (8_000, ARXIV):
         yield from series(nodes, 2, budget, {8_000: 3.0, ARXIV: 1.6}, ("COO", "CSR"))
     for solver in ("series", "inverse"):
