@@ -113,7 +113,7 @@ ARXIV = Recipe(
     dataset="arxiv",
     metric="accuracy",
     description="node classification on a citation network that grows over the years (the paper's Tables 1 and 7)",
-    models=TWELVE,
+    models=(*TWELVE, "advdifformer-i"),
     common={
         "hidden_channels": 128,
         "heads": 2,
