@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from advdiff.blocks import Blocks, stays_within
 from advdiff.checks import check_finite, check_floating, check_rows, has_values
 from advdiff.segments import Segments
 from advdiff.velocity import Velocity
@@ -119,10 +120,35 @@ class Propagator:
             return Y.reshape(like.shape)
         return Y if like.dim() > 1 else Y.squeeze(-1)
 
+    # -- small graphs --------------------------------------------------------------------------------------
+
+    @property
+    def has_small_graphs(self) -> bool:
+        """Is P better kept as a dense block per graph? So it is if no graph has more nodes than the factors columns."""
+        segments = self.segments
+        return 1 < segments.num_graphs and segments.largest <= self.rank and stays_within(self.velocity, segments)
+
+    def blocks(self, dtype: torch.dtype) -> Blocks:
+        """P as a dense matrix for each graph and head, differentiable in U, W and β; one for all if V joins graphs."""
+        segments = self.segments
+        if not stays_within(self.velocity, segments):
+            whole = Segments(self.num_nodes, None, segments.counts.device)
+            return Blocks(whole, self.to_dense(dtype).view(1, self.heads, self.num_nodes, self.num_nodes))
+        matrix: Any = 0.0
+        if self.left is not None and self.right is not None:
+            matrix = Blocks.of_attention(self.left, self.right, segments).matrix.to(dtype)
+        if self.velocity is not None:
+            matrix = matrix + self.beta * Blocks.of_velocity(self.velocity, segments, dtype).matrix
+        return Blocks(segments, matrix)
+
     # -- the differentiable product -------------------------------------------------------------------------
 
     def __matmul__(self, Z: Tensor) -> Tensor:
-        spread = self.spread(Z).expand(-1, self.heads, -1)
+        spread = self.spread(Z)
+        if self.has_small_graphs:
+            blocks = self.blocks(Z.dtype)
+            return self.restore(blocks.scatter(blocks @ blocks.gather(spread)), Z)
+        spread = spread.expand(-1, self.heads, -1)
         out: Tensor = _Product.apply(*self.tensors, spread, self)
         return self.restore(out, Z)
 

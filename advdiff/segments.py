@@ -33,6 +33,7 @@ class Segments:
                 self.num_graphs = int(batch.max()) + 1
         if self.num_graphs == 1:
             self.counts = torch.full((1,), num_nodes, dtype=torch.int64, device=device)
+            self.largest, self.slots = num_nodes, torch.arange(num_nodes, device=device)
         else:
             self._cut_into_tiles()
 
@@ -51,9 +52,9 @@ class Segments:
         assert self.batch is not None
         batch, device = self.batch, self.batch.device
         self.counts = torch.bincount(batch, minlength=self.num_graphs)
-        largest, mean = int(self.counts.max()), -(-self.num_nodes // self.num_graphs)
-        self._one_tile_each = largest <= 2 * mean
-        self._tile_length = largest if self._one_tile_each else mean
+        self.largest, mean = int(self.counts.max()), -(-self.num_nodes // self.num_graphs)
+        self._one_tile_each = self.largest <= 2 * mean
+        self._tile_length = self.largest if self._one_tile_each else mean
         tiles = torch.div(self.counts + self._tile_length - 1, self._tile_length, rounding_mode="floor").clamp_(min=1)
         self._graph_of_tile = torch.repeat_interleave(torch.arange(self.num_graphs, device=device), tiles)
         order = torch.argsort(batch, stable=True)
@@ -64,6 +65,9 @@ class Segments:
         slot[order] = first_tile[batch[order]] * self._tile_length + position
         self._tile_of_node = torch.div(slot, self._tile_length, rounding_mode="floor")
         self._row_of_node = slot - self._tile_of_node * self._tile_length
+        #: [N] where each node stands when every graph is padded to the size of the largest one.
+        self.slots = torch.empty_like(order)
+        self.slots[order] = batch[order] * self.largest + position
 
     def per_node(self, per_graph: Tensor) -> Tensor:
         """[G, …] → [N, …]: each node reads its graph's row."""

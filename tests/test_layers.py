@@ -13,7 +13,7 @@ LAYERS = [
     {"checks", "memory", "viz"},
     {"datasets"},
     {"velocity", "segments"},
-    {"graph"},
+    {"graph", "blocks"},
     {"propagator", "attention", "operators"},
     {"propagation"},
     {"theory"},

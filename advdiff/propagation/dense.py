@@ -1,4 +1,4 @@
-"""The dense oracles: torch's matrix exponential and linear solver on the N×N matrix, for small graphs."""
+"""The dense oracles: torch's matrix exponential and linear solver on the N×N matrix of each small graph."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor
 
+from advdiff.blocks import Blocks
 from advdiff.operators import Generator
 from advdiff.propagation.errors import SingularGeneratorError
 
@@ -22,36 +23,31 @@ def check_size(num_nodes: int) -> None:
         )
 
 
-def _columns(L: Generator, Z: Tensor) -> Tensor:
-    """Z [N, 1 or H, F] as the right-hand side [N, F] or [H, N, F] of the dense matrix."""
-    return Z.transpose(0, 1) if L.propagator.multi_head else Z[:, 0]
-
-
-def _rows(L: Generator, Y: Tensor) -> Tensor:
-    return Y.transpose(0, 1) if L.propagator.multi_head else Y.unsqueeze(1)
+def _blocks(L: Generator, dtype: torch.dtype) -> Blocks:
+    """P = C + βV, one matrix for each graph and head."""
+    segments = L.propagator.segments
+    check_size(math.isqrt(segments.num_graphs * segments.largest**2))
+    return L.propagator.blocks(dtype)
 
 
 def dense_exponential(L: Generator, Z: Tensor, time: float) -> Tensor:
     """e^{-LT}Z through ``torch.linalg.matrix_exp`` of the nonnegative matrix PT."""
-    check_size(L.num_nodes)
-    matrix = torch.linalg.matrix_exp(time * L.propagator.to_dense(Z.dtype)) * math.exp(-time)
-    return _rows(L, matrix @ _columns(L, Z))
+    P = _blocks(L, Z.dtype)
+    flow = Blocks(P.segments, torch.linalg.matrix_exp(time * P.matrix) * math.exp(-time))
+    return flow.scatter(flow @ flow.gather(Z))
 
 
 def dense_resolvent(L: Generator, Z: Tensor, theta: float) -> tuple[Tensor, Tensor]:
     """(θI + L)⁻¹Z and (θI + L)⁻¹1 through ``torch.linalg.solve``."""
-    check_size(L.num_nodes)
-    identity = torch.eye(L.num_nodes, dtype=Z.dtype, device=Z.device)
-    matrix = (1.0 + theta) * identity - L.propagator.to_dense(Z.dtype)
-    columns = _columns(L, Z)
-    if matrix.dim() == 3:
-        columns = columns.expand(matrix.size(0), -1, -1)
-    ones = columns.new_ones(*columns.shape[:-1], 1)
+    P = _blocks(L, Z.dtype)
+    identity = torch.eye(P.segments.largest, dtype=Z.dtype, device=Z.device)
+    columns = P.gather(torch.cat([Z, torch.ones_like(Z[..., :1])], dim=-1))
+    columns = columns.expand(-1, P.matrix.size(1), -1, -1)
     try:
-        solved = torch.linalg.solve(matrix, torch.cat([columns, ones], dim=-1))
+        solved = P.scatter(torch.linalg.solve((1.0 + theta) * identity - P.matrix, columns))
     except torch.linalg.LinAlgError:
         raise SingularGeneratorError(
             f"θI + L is exactly singular at θ = {theta:g}: the Perron eigenvalue of C + βV equals 1 + θ; "
             "choose a larger θ."
         ) from None
-    return _rows(L, solved[..., :-1]), _rows(L, solved[..., -1:].detach())
+    return solved[..., :-1], solved[..., -1:].detach()

@@ -27,6 +27,8 @@ WARN_CONDITION = 1e3
 def _choose(L: Generator) -> tuple[str, str]:
     if L.num_nodes <= SMALL and L.propagator.segments.num_graphs == 1:
         return "dense", f"at most {SMALL} nodes: a dense solve is fastest"
+    if L.propagator.has_small_graphs and L.propagator.segments.largest <= SMALL:
+        return "dense", f"graphs of at most {SMALL} nodes and no more than d + 1: a dense solve in each is fastest"
     return (
         "lowrank",
         "sparse solves with (1+θ)I − βV and a capacitance matrix of size d + 1 per graph and head",

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from advdiff.blocks import Blocks
 from advdiff.operators import Attention, Generator, Propagator, Velocity
 
 
@@ -48,8 +49,21 @@ def powers(
     extra = None if source is None else P.spread(source, "source")
     if order == 0:
         return [Z]
-    states = _Powers.apply(*P.tensors, spread, extra, P, order)
+    if P.has_small_graphs:
+        states = _powers_of_blocks(P.blocks(Z.dtype), spread, extra, order)
+    else:
+        states = _Powers.apply(*P.tensors, spread, extra, P, order)
     return [Z, *(P.restore(state, Z) for state in states)]
+
+
+def _powers_of_blocks(P: Blocks, Z: Tensor, source: Tensor | None, order: int) -> list[Tensor]:
+    """The K states after Z where P is small and dense: autograd does the rest."""
+    state, extra = P.gather(Z), None if source is None else P.gather(source)
+    states = []
+    for _ in range(order):
+        state = P @ (state if extra is None else state + extra)
+        states.append(P.scatter(state))
+    return states
 
 
 class _Powers(torch.autograd.Function):
