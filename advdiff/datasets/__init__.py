@@ -7,8 +7,9 @@ from importlib import import_module
 
 from advdiff.checks import check_choice
 from advdiff.datasets.base import Dataset
+from advdiff.datasets.files import is_miniature
 
-__all__ = ["DATASETS", "Dataset", "load"]
+__all__ = ["DATASETS", "Dataset", "is_miniature", "load"]
 
 #: Each is a module of this package with a function ``load``; imported when it is asked for, as PyG is slow to import.
 DATASETS = ("synthetic", "small_graphs", "twitch", "arxiv", "dppin", "ham", "molbace", "molsider")

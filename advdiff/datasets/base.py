@@ -50,4 +50,4 @@ class Dataset:
     def __repr__(self) -> str:
         graphs = sum(len(part) for part in self.environments.values())
         chosen = ", ".join(f"{key}={value!r}" for key, value in self.options.items())
-        return f"Dataset({self.name}: {chosen}; {len(self.environments)} environments, {graphs} graphs)"
+        return f"Dataset({self.name}{chosen and ': '}{chosen}; {len(self.environments)} environments, {graphs} graphs)"

@@ -32,6 +32,8 @@ if sys.platform != "win32":
 
 DATA_VARIABLE = "ADVDIFF_DATA"
 CACHE_VARIABLE = "ADVDIFF_CACHE"
+#: A file of this name marks a folder of miniatures, as the test-suite writes them.
+MINIATURE = "MINIATURE"
 TIMEOUT = 30.0  # seconds without an answer of the server
 _Damage = (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, tarfile.TarError, UnicodeDecodeError)
 
@@ -83,6 +85,11 @@ def data_folder() -> Path:
     if os.environ.get(DATA_VARIABLE):
         return Path(os.environ[DATA_VARIABLE]).expanduser()
     return cache_folder() / "data"
+
+
+def is_miniature() -> bool:
+    """Does the data folder say of itself that it holds small made-up files in upstream's formats (``MINIATURE``)?"""
+    return (data_folder() / MINIATURE).exists()
 
 
 def find(source: Source) -> Path | None:

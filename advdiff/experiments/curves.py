@@ -23,7 +23,8 @@ from advdiff.experiments.selection import value_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: One look per model in all figures: the paper's two and our third in blues, the local models in warm colours.
+#: One look per model in all figures: the paper's two and our third in blues, local models in warm colours, attention
+#: in greens and violet.
 STYLES: dict[str, dict[str, Any]] = {
     "advdifformer-s": {"color": "#0072B2", "marker": "o", "label": "AdvDIFFormer-s"},
     "advdifformer-i": {"color": "#56B4E9", "marker": "s", "label": "AdvDIFFormer-i"},
@@ -33,6 +34,16 @@ STYLES: dict[str, dict[str, Any]] = {
     "diff-time": {"color": "#CC79A7", "marker": "<", "label": "Diff-Time"},
     "diff-nonlocal": {"color": "#009E73", "marker": "P", "label": "Diff-NonLocal"},
     "mlp": {"color": "#555555", "marker": "x", "label": "MLP"},
+    "gcn": {"color": "#D55E00", "marker": ">", "label": "GCN"},
+    "gat": {"color": "#E69F00", "marker": "d", "label": "GAT"},
+    "sgc": {"color": "#CC79A7", "marker": "p", "label": "SGC"},
+    "gdc": {"color": "#A6761D", "marker": "h", "label": "GDC"},
+    "grand": {"color": "#B2182B", "marker": "*", "label": "GRAND"},
+    "a-dgn": {"color": "#F0A3A3", "marker": "8", "label": "A-DGN"},
+    "cde": {"color": "#8C510A", "marker": "X", "label": "CDE"},
+    "graphtrans": {"color": "#009E73", "marker": "H", "label": "GraphTrans"},
+    "graphgps": {"color": "#66C2A5", "marker": "1", "label": "GraphGPS"},
+    "difformer": {"color": "#6A3D9A", "marker": "P", "label": "DIFFormer"},
 }
 
 

@@ -31,6 +31,7 @@ def table(
     """The recorded runs of an experiment beside the paper's numbers, mean ± standard deviation over seeds.
 
     Runs with different settings are never averaged: each has its line, labelled with what differs from the recipe.
+    Runs with another budget (epochs, learning rate) have a section of their own, whose title says so.
 
     Args:
         results: folder of the records, or a file.
@@ -69,10 +70,12 @@ def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | N
     for record in found:
         used[record.metric] = None
         own = {name: record.options[name] for name in recipe.options if name in record.options}
-        options = {**own, "profile": record.profile}
+        differs = differences_from(recipe, record)
+        budget = {name: differs[name] for name in record.budget if name in differs}
+        options = {**own, "profile": record.profile, **budget}
         title = ", ".join(f"{name} {value}" for name, value in options.items())
-        _, _, lines = sections.setdefault(json.dumps(options), (title, own, {}))
-        identity = [record.model, record.settings, record.budget, differences_from(recipe, record)]
+        _, _, lines = sections.setdefault(json.dumps(options), (title, options, {}))
+        identity = [record.model, record.settings, record.budget, differs]
         lines.setdefault(json.dumps(identity, sort_keys=True), []).append(record)
     chosen = tuple(columns) if columns is not None else recipe.columns
     made = []
@@ -80,7 +83,9 @@ def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | N
         theirs = paper.reported(recipe.name, options)
         caveat = paper.caveat(recipe.name, options)
         members = sorted(lines.values(), key=lambda group: _rank(recipe, order, group[0]))
-        made.append(Section(title, [_line(recipe, group, chosen, theirs, not caveat) for group in members], caveat))
+        made.append(
+            Section(title, [_line(recipe, group, options, chosen, theirs, not caveat) for group in members], caveat)
+        )
     return Table(recipe.name, " or ".join(used) or recipe.metric, chosen, made)
 
 
@@ -90,11 +95,21 @@ def _rank(recipe: Recipe, order: Mapping[str, int], record: Record) -> tuple[int
 
 
 def _line(
-    recipe: Recipe, group: list[Record], columns: Sequence[str], theirs: Mapping[str, paper.Row], comparable: bool
+    recipe: Recipe,
+    group: list[Record],
+    options: Mapping[str, Any],
+    columns: Sequence[str],
+    theirs: Mapping[str, paper.Row],
+    comparable: bool,
 ) -> Line:
     first = group[0]
-    differs = differences_from(recipe, first)
-    label = " ".join([first.model, *(f"{name}={value}" for name, value in differs.items())])
+    # What the runs of a section share is in its title; a budget that the recipe gives to this model alone is not.
+    given = {name: value for name, value in differences_from(recipe, first).items() if name not in first.budget}
+    if first.profile == "full":
+        usual = recipe.full.budget.as_dict()
+        alone = {name: first.budget[name] for name in recipe.budgets.get(first.model, {})}
+        given |= {name: value for name, value in alone.items() if value not in (usual[name], options.get(name))}
+    label = " ".join([first.model, *(f"{name}={value}" for name, value in given.items())])
     ended = [record.status for record in group if record.status != "finished"]
     trouble = ", ".join(f"{ended.count(status)} {status}" for status in dict.fromkeys(ended))
     scale = 100.0 if first.metric in metrics.PERCENT else 1.0

@@ -14,6 +14,7 @@ import textwrap
 from dataclasses import dataclass
 
 VERDICTS = ("holds", "holds with a condition", "fails")
+NOT_JUDGED = "not judged"
 
 _CELL = 'style="text-align: left; vertical-align: top; padding: 0.5em"'
 # Texts are escaped, so a "<" in the table always belongs to a tag.
@@ -54,6 +55,11 @@ class Claim:
 class Ledger:
     """The claims of one chapter, in the order in which they are recorded.
 
+    Args:
+        chapter: its number.
+        judged: False where the chapter runs on miniature data, about which it says nothing: claims are then listed as
+            "not judged", whatever their evidence.
+
     Example:
         >>> from advdiff.theory.claims import Ledger
         >>> ledger = Ledger(chapter=2)
@@ -62,8 +68,8 @@ class Ledger:
         '2.1'
     """
 
-    def __init__(self, chapter: int) -> None:
-        self.chapter = chapter
+    def __init__(self, chapter: int, *, judged: bool = True) -> None:
+        self.chapter, self.judged = chapter, judged
         self.claims: list[Claim] = []
 
     def record(self, statement: str, *, source: str, measured: str, verdict: str, evidence: bool) -> None:
@@ -71,7 +77,9 @@ class Ledger:
         if verdict not in VERDICTS:
             raise ValueError(f"unknown verdict {verdict!r}; choose one of: {', '.join(VERDICTS)}.")
         number = f"{self.chapter}.{len(self.claims) + 1}"
-        if not evidence:
+        if not self.judged:
+            verdict = NOT_JUDGED
+        elif not evidence:
             raise AssertionError(f"claim {number} ({statement}): the evidence for {verdict!r} does not hold.")
         self.claims.append(Claim(number, source, statement, measured, verdict))
 

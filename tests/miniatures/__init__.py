@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from advdiff.datasets.files import MINIATURE
+
 NAMES = ("twitch", "arxiv", "dppin", "ham", "molbace", "molsider")
 
 
@@ -17,6 +19,8 @@ def write(name: str, folder: Path, seed: int = 0) -> None:
 
 
 def write_all(folder: Path, seed: int = 0) -> None:
-    """The files of every data set."""
+    """The files of every data set, and the mark that they are miniatures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MINIATURE).write_text("Small made-up files in upstream's formats, written by the tests.\n")
     for name in NAMES:
         write(name, folder, seed)
