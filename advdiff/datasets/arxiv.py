@@ -8,6 +8,7 @@ whichever cites the other, so that V is symmetric: 99,401; 369,033; 615,415; 1,0
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ CITATION = "Hu et al., Open Graph Benchmark, NeurIPS 2020; stand-in features: He
 
 FEATURES = ("ogb", "text")
 EDGES = ("undirected", "directed")
+NETWORKS = ("growing", "whole")
 #: Environment → first and last year of the papers to be classified; the graph holds all papers up to the last.
 YEARS = {"train": (0, 2014), "valid": (2015, 2017), "2018": (2018, 2018), "2019": (2019, 2019), "2020": (2020, 2020)}
 NUM_CLASSES = 40
@@ -75,7 +77,7 @@ SOURCES: tuple[Source, ...] = (*_GRAPH, _OGB, _TEXT)
 _VERSION = 1
 
 
-def load(features: str = "ogb", edges: str = "undirected") -> Dataset:
+def load(features: str = "ogb", edges: str = "undirected", network: str = "growing") -> Dataset:
     """Five environments of one graph each: ``train``, ``valid`` and the years ``2018``, ``2019`` and ``2020``.
 
     A graph holds all papers up to the environment's last year, the oldest first, and ``mask`` marks those of its own
@@ -88,9 +90,12 @@ def load(features: str = "ogb", edges: str = "undirected") -> Dataset:
             texts that a language model wrote about the papers. Results with it cannot be compared in absolute value
             with the paper's, and some label information may remain in the wording of those texts.
         edges: ``"undirected"``, or ``"directed"`` from the citing to the cited paper, as upstream has them.
+        network: ``"growing"``, or ``"whole"``: the network of all 169,343 papers in every environment, so that only
+            the papers to be classified differ. It is not the paper's task (the future is seen), but the largest graph.
     """
     check_choice("features", features, FEATURES)
     check_choice("edges", edges, EDGES)
+    check_choice("network", network, NETWORKS)
     paths = [locate(source) for source in _GRAPH]
     arrays = remember("arxiv", {"part": "graph"}, paths, lambda: _read_graph(*paths), _VERSION)
     labels, published, citations = arrays["labels"], arrays["published"], arrays["citations"]
@@ -105,8 +110,10 @@ def load(features: str = "ogb", edges: str = "undirected") -> Dataset:
         size = int(torch.searchsorted(year, last, right=True))
         graphs[name] = [_graph(x, y, year, torch.from_numpy(order), edge_index, size, first)]
     _check_counts(graphs, edges, is_known=bool(arrays["verbatim"]))
+    if network == "whole":
+        graphs = {name: [_masked(graphs["2020"][0], *years)] for name, years in YEARS.items()}
     names = tuple(graphs)
-    options: dict[str, object] = {"features": features, "edges": edges}
+    options: dict[str, object] = {"features": features, "edges": edges, "network": network}
     return Dataset(
         "arxiv", options, "node", "accuracy", x.size(1), NUM_CLASSES, graphs, names[:1], names[1:2], names[2:]
     )
@@ -125,6 +132,13 @@ def _graph(x: Tensor, y: Tensor, year: Tensor, node: Tensor, edge_index: Tensor,
         year=year[:size],
         node=node[:size],
     )
+
+
+def _masked(graph: Data, first: int, last: int) -> Data:
+    """The same graph, its tensors shared, with the papers of these years marked."""
+    masked = copy(graph)
+    masked.mask = (graph.year >= first) & (graph.year <= last)
+    return masked
 
 
 def _edge_index(citations: np.ndarray, order: np.ndarray, both_ways: bool) -> Tensor:

@@ -194,7 +194,7 @@ def reported(experiment: str, options: Mapping[str, object] | None = None) -> di
 def caveat(experiment: str, options: Mapping[str, object] | None = None) -> str:
     """Why measured and reported numbers cannot be compared directly, or nothing."""
     options = options or {}
-    if experiment == "arxiv" and options.get("features") == "text":
+    if experiment in ("arxiv", "arxiv_whole") and options.get("features") == "text":
         return "stand-in features made from texts, not OGB's: absolute values are not comparable with the paper's"
     if experiment == "dppin" and options.get("snapshots") == "all":
         return "all 26 time stamps; errors of the paper's size occur on the two stamps of the released code only"

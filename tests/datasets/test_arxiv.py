@@ -41,7 +41,7 @@ def test_a_graph_is_what_the_files_say(folder: Path, features: str) -> None:
     data = load("arxiv", features=features)
     assert (data.train, data.valid, data.test) == (("train",), ("valid",), ("2018", "2019", "2020"))
     assert (data.task, data.metric, data.in_channels, data.out_channels) == ("node", "accuracy", 128, 40)
-    assert data.options == {"features": features, "edges": "undirected"}
+    assert data.options == {"features": features, "edges": "undirected", "network": "growing"}
     year, label = (table(folder / f"raw/{name}.csv.gz")[:, 0] for name in ("node_year", "node-label"))
     citations = table(folder / "raw/edge.csv.gz").astype(int)
     if features == "ogb":
@@ -174,3 +174,13 @@ def test_the_counts_of_the_real_files(edges: str) -> None:
     if edges == "directed":  # the paper's Table 4 counts citations
         assert maxima == [275, 3036, 6251, 12006, 13161]
         assert means == [4.98, 8.24, 10.31, 13.23, 13.77]
+
+
+def test_the_whole_network_is_in_every_environment(folder):
+    growing, whole = load("arxiv"), load("arxiv", network="whole")
+    graphs = whole.graphs(*whole.environments)
+    assert len({id(graph.edge_index) for graph in graphs}) == 1, "one tensor, so that V is made once"
+    assert sum(int(graph.mask.sum()) for graph in graphs) == graphs[0].num_nodes
+    for name in whole.environments:
+        papers = [set(data.graphs(name)[0].node[data.graphs(name)[0].mask].tolist()) for data in (growing, whole)]
+        assert papers[0] == papers[1]

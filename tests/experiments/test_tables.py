@@ -156,7 +156,9 @@ def test_the_inconsistencies_that_the_notes_name_are_there():
 def test_reported_numbers_belong_to_columns_and_models_of_the_recipes():
     for name, options in (("twitch", {}), ("arxiv", {}), ("dppin", {"task": "node"}), ("dppin", {"task": "edge"})):
         rows = paper.reported(name, options)
-        assert set(rows) == set(RECIPES[name].models)
+        # The paper's tables leave AdvDIFFormer-i out, except for DPPIN.
+        left_out = set() if name == "dppin" else {"advdifformer-i"}
+        assert set(rows) == set(RECIPES[name].models) - left_out
         assert all(set(row) <= set(RECIPES[name].columns) for row in rows.values())
         assert all(cell.mean is None or math.isfinite(cell.mean) for row in rows.values() for cell in row.values())
     assert paper.reported("dppin", {"task": "edge"})["mlp"]["valid"] == Reported(0.150, 0.004)
