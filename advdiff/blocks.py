@@ -33,7 +33,7 @@ class Blocks:
 
     @classmethod
     def of_velocity(cls, velocity: Velocity, segments: Segments, dtype: torch.dtype) -> Blocks:
-        """V, whose edges must not leave their graphs (see :func:`stays_within`)."""
+        """V, whose edges stay within their graphs (a Generator sees to that)."""
         source, target = velocity.edge_index.long()
         size = segments.largest
         entry = segments.slots[target] * size + segments.slots[source] % max(size, 1)
@@ -56,11 +56,3 @@ class Blocks:
             return self.matrix @ Z
         # The heads share Z: one taller product.
         return (self.matrix.flatten(1, 2) @ Z[:, 0]).view(graphs, heads, size, Z.size(3))
-
-
-def stays_within(velocity: Velocity | None, segments: Segments) -> bool:
-    """Does V connect only nodes of the same graph?"""
-    if velocity is None or segments.batch is None or segments.num_graphs == 1:
-        return True
-    source, target = velocity.edge_index
-    return bool((segments.batch[source] == segments.batch[target]).all())

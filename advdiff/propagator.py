@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from advdiff.blocks import Blocks, stays_within
+from advdiff.blocks import Blocks
 from advdiff.checks import check_finite, check_floating, check_rows, has_values
 from advdiff.segments import Segments
 from advdiff.velocity import Velocity
@@ -125,21 +125,16 @@ class Propagator:
     @property
     def has_small_graphs(self) -> bool:
         """Is P better kept as a dense block per graph? So it is if no graph has more nodes than the factors columns."""
-        segments = self.segments
-        return 1 < segments.num_graphs and segments.largest <= self.rank and stays_within(self.velocity, segments)
+        return self.segments.num_graphs > 1 and self.segments.largest <= self.rank
 
     def blocks(self, dtype: torch.dtype) -> Blocks:
-        """P as a dense matrix for each graph and head, differentiable in U, W and β; one for all if V joins graphs."""
-        segments = self.segments
-        if not stays_within(self.velocity, segments):
-            whole = Segments(self.num_nodes, None, segments.counts.device)
-            return Blocks(whole, self.to_dense(dtype).view(1, self.heads, self.num_nodes, self.num_nodes))
+        """P as a dense matrix for each graph and head, differentiable in U, W and β."""
         matrix: Any = 0.0
         if self.left is not None and self.right is not None:
-            matrix = Blocks.of_attention(self.left, self.right, segments).matrix.to(dtype)
+            matrix = Blocks.of_attention(self.left, self.right, self.segments).matrix.to(dtype)
         if self.velocity is not None:
-            matrix = matrix + self.beta * Blocks.of_velocity(self.velocity, segments, dtype).matrix
-        return Blocks(segments, matrix)
+            matrix = matrix + self.beta * Blocks.of_velocity(self.velocity, self.segments, dtype).matrix
+        return Blocks(self.segments, matrix)
 
     # -- the differentiable product -------------------------------------------------------------------------
 

@@ -71,6 +71,14 @@ def test_measured_stands_beside_reported(tmp_path):
     assert table("twitch", tmp_path, profile="quick").sections == []
 
 
+def test_another_budget_is_another_section():
+    runs = [twitch("mlp", 0, 0.6), twitch("mlp", 0, 0.7, epochs=100, learning_rate=1e-3), twitch("cde", 0, 0.5)]
+    usual, short = tabulate(RECIPES["twitch"], runs).sections
+    assert [line.label for line in usual.lines] == ["mlp", "cde learning_rate=0.001 epochs=100"]  # the recipe's own
+    assert short.title == "profile full, epochs 100, learning_rate 0.001"
+    assert [line.label for line in short.lines] == ["mlp"]
+
+
 def test_runs_that_went_wrong_are_counted(tmp_path):
     good, bad = twitch("mlp", 0, 0.6), twitch("mlp", 1, 0.6)
     made = tabulate(RECIPES["twitch"], [good, replace(bad, status="diverged", metrics={}, valid_metric=None)])

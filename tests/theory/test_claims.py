@@ -71,3 +71,11 @@ def test_a_table_that_no_ledger_displays_is_refused(old: str, new: str, message:
 @pytest.mark.parametrize(("source", "expected"), [("Section 3.2, Remark", True), ("this chapter", False)])
 def test_a_claim_knows_whether_the_paper_makes_it(source: str, expected: bool):
     assert Claim("1.1", source, "a", "b", "holds").of_the_paper is expected
+
+
+def test_nothing_is_judged_on_miniature_data():
+    ledger = Ledger(chapter=10, judged=False)
+    _record(ledger, evidence=False)
+    assert [c.verdict for c in ledger.claims] == ["not judged"]
+    with pytest.raises(ValueError, match="unknown verdict"):
+        Ledger.parse(ledger._repr_html_())  # such a table never reaches the page of all claims
