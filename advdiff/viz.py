@@ -64,12 +64,12 @@ def draw_graph(
     return nodes
 
 
-def png(figure: Figure, dpi: int = 90) -> bytes:
-    """The figure as small PNG bytes (a palette of 64 colours); the figure is closed."""
+def png(figure: Figure, dpi: int = 90, colours: int = 64) -> bytes:
+    """The figure as small PNG bytes with a palette of at most 256 colours; the figure is closed."""
     drawn, reduced = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=dpi)
     plt.close(figure)
-    Image.open(drawn).convert("RGB").quantize(64).save(reduced, format="png", optimize=True)
+    Image.open(drawn).convert("RGB").quantize(colours).save(reduced, format="png", optimize=True)
     return reduced.getvalue()
 
 
