@@ -12,7 +12,10 @@ from advdiff.experiments.recipe import PROFILES, Recipe
 
 
 def value(text: str) -> Any:
-    """A number, true, false or null as JSON writes it; anything else is a string."""
+    """A number, true, false or null as JSON or Python write them; anything else is a string."""
+    words = {"True": True, "False": False, "None": None}
+    if text in words:
+        return words[text]
     try:
         return json.loads(text)
     except ValueError:

@@ -123,6 +123,8 @@ def resolve(
         value = settings[name]
         if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
             settings[name] = float(value)
+        elif isinstance(default, bool) and not isinstance(value, bool):  # "False" would count as true
+            raise ValueError(f"{name} is {value!r}; it must be true or false.")
     budget = recipe.profile(profile).budget
     if profile == "full":
         budget = budget.changed(recipe.budgets.get(model, {}))
