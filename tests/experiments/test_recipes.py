@@ -3,6 +3,7 @@
 import pytest
 
 from advdiff import nn
+from advdiff.commands.arguments import value
 from advdiff.experiments.budget import BUDGET_FIELDS
 from advdiff.experiments.jobs import combinations, resolve
 from advdiff.experiments.metrics import METRICS
@@ -37,3 +38,15 @@ def test_the_synthetic_study_has_the_released_codes_settings():
         {"shift": "block", "labels": labels, "edges": "independent", "num_nodes": 1000, "graph_share": 0.5}
         for labels in ("per_graph", "shared")
     ]
+
+
+def test_a_switch_is_true_or_false():
+    """The word "False" would count as true."""
+    with pytest.raises(ValueError, match="diffusion is 'False'; it must be true or false"):
+        resolve(RECIPES["arxiv"], "advdifformer-s", "full", {"diffusion": "False"})
+    assert (
+        value("False") is False
+        and value("true") is True
+        and value("None") is None
+        and value("symmetric") == "symmetric"
+    )
