@@ -49,7 +49,7 @@ def rank(axes: Axes, records: Iterable[Record], column: str = "test mean", *, re
     axes.set_ylim(-0.6, len(labels) - 0.4)
     axes.set_xlabel(f"{metric.replace('_', '-').upper() if metric != 'accuracy' else metric}, {column}" + _unit(metric))
     if drawn:
-        axes.legend(loc="best", frameon=False)
+        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)  # among the rows it looks like data
 
 
 def gains(axes: Axes, found: Sequence[Contrast], *, unit: str = "") -> None:

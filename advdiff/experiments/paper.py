@@ -173,13 +173,18 @@ TABLES: dict[int, PaperTable] = {each.number: each for each in (TABLE_1, TABLE_2
 
 
 def reported(experiment: str, options: Mapping[str, object] | None = None) -> dict[str, Row]:
-    """What the paper prints for an experiment: model → column of our tables → cell. Empty where it prints nothing."""
+    """What the paper prints for an experiment: model → column of our tables → cell. Empty where it prints nothing.
+
+    A model with other settings than usual has a row of its own (``"advdifformer-s beta=0.0"``) or none.
+    """
     if experiment == "twitch":
         means = {model: {"test mean": row["Twitch"]} for model, row in TABLE_1.rows.items()}
         return {model: {**row, **means[model]} for model, row in TABLE_6.rows.items()}
     if experiment == "arxiv":
         rows = {model: {year: row[year] for year in ("2018", "2019", "2020")} for model, row in TABLE_1.rows.items()}
         rows["advdifformer-s"] = TABLE_7.rows["advdifformer-s"]
+        rows["advdifformer-s diffusion=False"] = TABLE_7.rows["without-diffusion"]
+        rows["advdifformer-s beta=0.0"] = TABLE_7.rows["without-advection"]
         return rows
     if experiment == "dppin":
         task = (options or {}).get("task", "node")

@@ -41,6 +41,17 @@ def table(
         variants: False leaves out runs whose settings are not the recipe's.
         columns: environments, ``"valid"``, ``"test mean"``, ``"test worst"``; the recipe's by default.
         options: only data with these options; a list means any of its values, None all of them.
+
+    Example:
+        >>> import tempfile
+        >>> from advdiff.experiments import run, table
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = run("synthetic", "mlp", seeds=2, settings={"epochs": 2}, num_nodes=30, shift="none",
+        ...             profile="quick", device="cpu", results=folder, progress=False)
+        ...     made = table("synthetic", folder, columns=["valid"])
+        >>> (line,) = made.sections[0].lines
+        >>> line.label, line.seeds, list(line.cells)
+        ('mlp', 2, ['valid'])
     """
     recipe = recipes.find(experiment)
     if profile is not None:
@@ -105,6 +116,7 @@ def _line(
     first = group[0]
     # What the runs of a section share is in its title; a budget that the recipe gives to this model alone is not.
     given = {name: value for name, value in differences_from(recipe, first).items() if name not in first.budget}
+    variant = " ".join([first.model, *(f"{name}={value}" for name, value in given.items())])
     if first.profile == "full":
         usual = recipe.full.budget.as_dict()
         alone = {name: first.budget[name] for name in recipe.budgets.get(first.model, {})}
@@ -120,7 +132,7 @@ def _line(
         cells[column] = Cell(
             statistics.fmean(known) if known else None,
             statistics.stdev(known) if len(known) > 1 else None,
-            theirs.get(first.model, {}).get(column),
+            theirs.get(variant, {}).get(column),
             digits=2 if scale > 1 else 3,
             comparable=comparable,
         )
