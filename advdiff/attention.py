@@ -83,10 +83,12 @@ class Attention:
 
     @property
     def num_nodes(self) -> int:
+        """Number N of nodes."""
         return self.left.size(0)
 
     @property
     def heads(self) -> int:
+        """Number H of heads."""
         return self.left.size(1)
 
     @property
@@ -96,6 +98,7 @@ class Attention:
 
     @property
     def T(self) -> Attention:
+        """The transpose Cᵀ, with the factors exchanged."""
         transposed = self.propagator.T
         return Attention.from_factors(self.right, self.left, self.segments, self.multi_head, transposed.sums_to_one)
 

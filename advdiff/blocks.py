@@ -20,6 +20,17 @@ class Blocks:
     """A block-diagonal matrix [G, 1 or H, n, n], n the size of the largest graph.
 
     ``blocks @ Z`` takes and gives [G, 1 or H, n, F], as :meth:`gather` makes them.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 3)
+        >>> segments = Segments(3, torch.tensor([0, 0, 1]), torch.device("cpu"))
+        >>> Blocks.of_velocity(V, segments, torch.float32).matrix.squeeze(1)
+        tensor([[[0., 1.],
+                 [1., 0.]],
+        <BLANKLINE>
+                [[0., 0.],
+                 [0., 0.]]])
     """
 
     segments: Segments

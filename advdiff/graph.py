@@ -53,7 +53,7 @@ def normalize_adjacency(
 
     Args:
         edge_index: [2, E], source and target of each edge.
-        num_nodes: N.
+        num_nodes: number N of nodes.
         edge_weight: [E], not negative; default: ones.
         kind: ``"symmetric"`` or ``"row"``.
         self_loops: ``"none"`` (the paper: an isolated node has a zero row and column), ``"isolated"`` (give v_uu = 1

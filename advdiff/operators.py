@@ -84,10 +84,12 @@ class Generator:
 
     @property
     def num_nodes(self) -> int:
+        """Number N of nodes."""
         return self.propagator.num_nodes
 
     @property
     def T(self) -> Generator:
+        """The transpose Lᵀ, the generator of the backward flow."""
         coupling = None if self.coupling is None else self.coupling.T
         velocity = None if self.velocity is None else self.velocity.T
         return Generator(coupling, velocity, self.beta)

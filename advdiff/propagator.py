@@ -22,6 +22,16 @@ class Propagator:
     ``P @ Z`` is differentiable in U, W, β and Z. Z may be [N], [N, F] or, for H heads, [N, H, F]; an operator
     with heads spreads an [N, F] input over them and returns [N, H, F]. ``P.add_product_`` is the raw in-place
     kernel, outside autograd, on [N, H, F].
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> P = advdiff.Generator(advdiff.Attention(torch.ones(2, 1), torch.ones(2, 1)), V, beta=0.5).propagator
+        >>> P.to_dense()
+        tensor([[0.5000, 1.0000],
+                [1.0000, 0.5000]])
+        >>> P @ torch.tensor([1.0, 0.0]), P.radius
+        (tensor([0.5000, 1.0000]), 1.5)
     """
 
     left: Tensor | None
@@ -56,11 +66,12 @@ class Propagator:
 
     @property
     def radius(self) -> float:
-        """1 + β, or β without a coupling: bounds the spectral radius of P for row normalisation, usually for both."""
+        """1 + β, or β without a coupling; bounds the spectral radius of P for row normalisation, usually for both."""
         return self.beta_value + (0.0 if self.left is None else 1.0)
 
     @property
     def T(self) -> Propagator:
+        """The transpose Pᵀ."""
         velocity = None if self.velocity is None else self.velocity.T
         flipped: dict[str | None, Any] = {"rows": "columns", "columns": "rows", None: None}
         return replace(self, left=self.right, right=self.left, velocity=velocity, sums_to_one=flipped[self.sums_to_one])
@@ -149,7 +160,7 @@ class Propagator:
 
     @property
     def tensors(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-        """What gradients can flow to: U, W and, if it is a tensor, β."""
+        """What gradients can flow to, U, W and, if it is a tensor, β."""
         return self.left, self.right, self.beta if isinstance(self.beta, Tensor) else None
 
     def gradients(

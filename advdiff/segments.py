@@ -17,9 +17,15 @@ class Segments:
     """Which node belongs to which graph.
 
     Args:
-        num_nodes: N.
+        num_nodes: number N of nodes.
         batch: [N] graph number of each node (PyG's ``batch``, any order), or None for one graph.
         device: where the index tensors live when ``batch`` is None.
+
+    Example:
+        >>> import torch
+        >>> segments = Segments(3, torch.tensor([0, 0, 1]), torch.device("cpu"))
+        >>> segments.sum(torch.tensor([1.0, 2.0, 4.0]))
+        tensor([3., 4.])
     """
 
     def __init__(self, num_nodes: int, batch: Tensor | None, device: torch.device) -> None:

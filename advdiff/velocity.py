@@ -52,7 +52,7 @@ class _Pattern(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Velocity:
-    """The velocity matrix V with O(E) products.
+    r"""The velocity matrix V with O(E) products.
 
     Made by :func:`advdiff.normalize_adjacency`. ``V @ Z`` accepts Z of shape [N], [N, F] or [N, H, F] in either
     precision; ``V.T`` is the transpose and ``V.to_dense()`` the dense oracle for small N.
@@ -63,8 +63,20 @@ class Velocity:
         kind: ``"symmetric"`` or ``"row"``.
         undirected: is the adjacency matrix symmetric? Then the spectrum of V is real, inside [-1, 1].
         skew: √(d_max/d_min) for row normalisation, else 1: how far V is from a symmetric matrix,
-            ‖p(V)‖₂ ≤ skew · max over the spectrum of |p|.
+            ‖p(V)‖₂ ≤ skew · max over the spectrum of \|p\|.
         dtype: of :meth:`to_dense` and of products with nothing else to go by.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1, 1], [1, 0, 2]]), 3, kind="row")
+        >>> V
+        Velocity(nodes=3, edges=3, kind='row')
+        >>> V @ torch.tensor([1.0, 2.0, 4.0])  # each node reads the mean of those that send to it
+        tensor([2., 1., 2.])
+        >>> V.T.to_dense()
+        tensor([[0., 1., 0.],
+                [1., 0., 1.],
+                [0., 0., 0.]])
     """
 
     edge_index: Tensor
@@ -105,6 +117,7 @@ class Velocity:
 
     @property
     def T(self) -> Velocity:
+        """The transpose Vᵀ, which shares its edges with V."""
         return replace(self, edge_index=self.edge_index.flip(0), _transposed=not self._transposed)
 
     @property

@@ -22,13 +22,29 @@ _STYLE = str(Path(__file__).with_name("advdiff.mplstyle"))
 
 
 def style() -> AbstractContextManager[None]:
-    """The book's look for the figures drawn inside a ``with`` block."""
+    """The book's look for the figures drawn inside a ``with`` block.
+
+    Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from advdiff import viz
+        >>> with viz.style():
+        ...     size = plt.rcParams["font.size"]
+        >>> size
+        10.0
+    """
     context: AbstractContextManager[None] = plt.style.context(_STYLE)
     return context
 
 
 def use_style() -> None:
-    """The book's look for all figures that follow."""
+    """The book's look for all figures that follow.
+
+    Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from advdiff import viz
+        >>> with plt.rc_context():  # only here, so that nothing else is changed
+        ...     viz.use_style()
+    """
     plt.style.use(_STYLE)
 
 
@@ -42,7 +58,19 @@ def draw_graph(
     size: float = 60.0,
     cmap: str = "viridis",
 ) -> Any:
-    """Nodes coloured by a value on them; returns the scatter, to hang a colour bar on."""
+    """Nodes coloured by a value on them; returns the scatter, to hang a colour bar on.
+
+    Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from advdiff import viz
+        >>> from advdiff.datasets.examples import karate_club
+        >>> graph = karate_club()
+        >>> figure, axes = plt.subplots()
+        >>> dots = viz.draw_graph(axes, graph.positions, graph.edge_index, graph.label.float())
+        >>> len(dots.get_offsets())
+        34
+        >>> plt.close(figure)
+    """
     numbers = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values, dtype=float)
     ends = positions[edge_index.cpu().numpy().T]
     axes.add_collection(LineCollection(list(ends), colors="0.72", linewidths=0.7, zorder=1))
@@ -65,7 +93,14 @@ def draw_graph(
 
 
 def png(figure: Figure, dpi: int = 90, colours: int = 64) -> bytes:
-    """The figure as small PNG bytes with a palette of at most 256 colours; the figure is closed."""
+    """The figure as small PNG bytes with a palette of at most 256 colours; the figure is closed.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> from advdiff import viz
+        >>> viz.png(Figure(figsize=(1, 1)))[1:4]
+        b'PNG'
+    """
     drawn, reduced = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=dpi)
     plt.close(figure)
@@ -78,6 +113,7 @@ def frame_grid(
     first: tuple[str, Sequence[float]],
     second: tuple[str, Sequence[float]],
     *,
+    alt: str,
     dpi: int = 80,
 ) -> Any:
     """Two sliders over precomputed frames: a control that works in the published page, without a kernel.
@@ -85,6 +121,14 @@ def frame_grid(
     Args:
         draw: makes the figure of a pair of values.
         first, second: label (HTML or ``\\(…\\)`` maths) and values of the two sliders.
+        alt: what the figure shows, for those who cannot see it; where the sliders stand is added in the page.
+
+    Example:
+        >>> from matplotlib.figure import Figure
+        >>> from advdiff import viz
+        >>> widget = viz.frame_grid(lambda a, b: Figure(figsize=(1, 1)), ("a", [0.0, 1.0]), ("b", [0.0, 1.0]), alt="")
+        >>> type(widget).__name__
+        'VBox'
     """
     import ipywidgets as widgets
 
@@ -100,7 +144,8 @@ def frame_grid(
     rows = []
     for a in first[1]:
         frames = [
-            widgets.Image(value=png(draw(a, b), dpi), format="png", layout={"max_width": "100%"}) for b in second[1]
+            widgets.Image(value=png(draw(a, b), dpi), format="png", layout={"max_width": "100%"}, tooltip=alt)
+            for b in second[1]
         ]
         row = widgets.Stack(frames, selected_index=sliders[1].index)
         widgets.jslink((sliders[1], "index"), (row, "selected_index"))

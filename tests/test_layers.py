@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parent.parent / "advdiff"
 #: From left to right; modules of one group may import each other.
 LAYERS = [
-    {"checks", "memory", "viz"},
+    {"checks", "memory", "viz", "viz_molecules"},
     {"datasets"},
     {"velocity", "segments"},
     {"graph", "blocks"},

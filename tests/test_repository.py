@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def test_makefile_installs_every_extra_but_npm() -> None:
 
 def test_table_of_contents_lists_what_exists() -> None:
     listed = toc_files(yaml.safe_load(text_of("_toc.yml")))
-    pages = {str(path.relative_to(ROOT).with_suffix("")) for path in [*ROOT.glob("book/*.md"), *NOTEBOOKS]}
+    pages = {str(path.relative_to(ROOT).with_suffix("")) for path in [*ROOT.glob("book/**/*.md"), *NOTEBOOKS]}
     assert set(listed) <= pages, "a page is listed that does not exist"
     assert len(listed) == len(set(listed)), "a page is listed twice"
     assert {f"notebooks/{path.stem}" for path in NOTEBOOKS} <= set(listed), "a notebook is not listed"
@@ -120,6 +121,12 @@ def test_notebook_is_committed_executed_and_clean(path: Path) -> None:
     assert found is None, f"a path of the machine it ran on: {found}"
 
 
+def test_notebooks_begin_with_the_cell_that_installs_the_package_elsewhere() -> None:
+    command = [sys.executable, "tools/start_cell.py", "--check"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
 def test_mathjax_and_latex_know_the_same_macros() -> None:
     config = yaml.safe_load(text_of("_config.yml"))["sphinx"]["config"]
     latex = set()
@@ -134,7 +141,8 @@ def test_pages_load_only_fetched_browser_code() -> None:
     config = yaml.safe_load(text_of("_config.yml"))["sphinx"]["config"]
     fetched_folder, own_folder = (ROOT / folder for folder in config["html_static_path"])
     assert fetched_folder == fetch_assets["ASSETS"]
-    assert {path.name for path in own_folder.iterdir()} == set(config["html_css_files"])  # style only, no scripts
+    own = {*config["html_css_files"], *(name for name in config["html_js_files"] if isinstance(name, str))}
+    assert {path.name for path in own_folder.iterdir()} == own
     assert text_of("Makefile").count(f"ASSETS := _build/assets/{fetch_assets['STAMP']}\n") == 1
     fetched = {target for package in fetch_assets["PACKAGES"] for target in package.files.values()}
     assert {config["mathjax_path"], *config["nb_ipywidgets_js"]} <= fetched

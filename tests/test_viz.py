@@ -42,7 +42,7 @@ def test_frame_grid_is_linked_in_the_browser():
         drawn.append((a, b))
         return plt.subplots(figsize=(1, 1))[0]
 
-    box = viz.frame_grid(draw, ("a", [1, 2]), ("b", [3, 4, 5]))
+    box = viz.frame_grid(draw, ("a", [1, 2]), ("b", [3, 4, 5]), alt="a figure")
     assert drawn == [(a, b) for a in (1, 2) for b in (3, 4, 5)]
     sliders, stack = box.children
     assert [len(row.children) for row in stack.children] == [3, 3]

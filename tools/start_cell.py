@@ -18,7 +18,7 @@ from nbformat import NotebookNode
 
 TAG = "start"
 SOURCE = """\
-# On Colab or another empty machine: fetch the book and install it. Elsewhere this does nothing.
+# On Colab: fetch the book and install it. Where advdiff is installed, nothing happens.
 import importlib.util
 
 if importlib.util.find_spec("advdiff") is None:

@@ -26,6 +26,14 @@ class Dataset:
         environments: name → graphs.
         train, valid, test: names of environments.
         edge_dim: columns of ``edge_attr``, or None.
+
+    Example:
+        >>> from advdiff.datasets import load
+        >>> data = load("small_graphs", num_graphs=8)
+        >>> data.task, data.metric, data.in_channels, data.out_channels
+        ('graph', 'mse', 4, 1)
+        >>> {name: len(graphs) for name, graphs in data.environments.items()}
+        {'train': 8, 'valid': 2, 'test': 2}
     """
 
     name: str

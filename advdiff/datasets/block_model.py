@@ -69,6 +69,12 @@ def environments(shift: str) -> tuple[Environment, ...]:
     With s = (i − 1)/12 for graph #i: ``homophily`` p₂ = 0.01 + 0.05 s; ``density`` p₁ = 0.1 + 0.1 s and
     p₂ = 0.01 + 0.1 s; ``block`` b = 5 + (i − 1). All start from p₁ = 0.1, p₂ = 0.01, b = 5, and ``none``, the
     control that the paper lacks, stays there.
+
+    Example:
+        >>> environments("homophily")[0]
+        Environment(p_within=0.1, p_between=0.01, blocks=5)
+        >>> [round(e.homophily, 2) for e in environments("homophily")][::11]
+        [0.71, 0.31]
     """
     check_choice("shift", shift, (*SHIFTS, CONTROL))
     if shift == "block":
@@ -109,7 +115,7 @@ class Randomness:
         """Throw the dice for N nodes. Memory and time grow like ``ceiling`` · N²/2.
 
         Args:
-            num_nodes: N.
+            num_nodes: number N of nodes.
             generator: torch's, on the CPU; default: the global one.
             latent: [N], to keep the nodes of another draw and throw only the edges anew.
             ceiling: pairs with a uniform above it are skipped without being drawn; for many nodes, set it to the
@@ -183,5 +189,10 @@ def sample_graph(environment: Environment, randomness: Randomness) -> Tensor:
 
 
 def expected_edges(environment: Environment, num_nodes: int) -> float:
-    """N(N − 1)/2 · (p₁/b + p₂(1 − 1/b)), the expected number of undirected edges."""
+    """N(N − 1)/2 · (p₁/b + p₂(1 − 1/b)), the expected number of undirected edges.
+
+    Example:
+        >>> round(expected_edges(environments("none")[0], 1000))
+        13986
+    """
     return num_nodes * (num_nodes - 1) / 2 * environment.edge_probability

@@ -8,7 +8,7 @@ with the ten values before it as features: 26 of each network, 312 in all. The e
 ==========  =======================================================================================================
 ``task``
 ==========  =======================================================================================================
-``node``    the value x_i(t) of every protein; RMSE.
+``node``    the value of every protein at t; RMSE.
 ``edge``    the weight of every edge; RMSE.
 ``link``    which of as many edges as other pairs, drawn at random, are edges; ROC-AUC.
 ==========  =======================================================================================================

@@ -37,13 +37,25 @@ def karate_club() -> ExampleGraph:
 
 
 def star(leaves: int) -> Tensor:
-    """Edges of a star with node 0 in the middle, both directions."""
+    """Edges of a star with node 0 in the middle, both directions.
+
+    Example:
+        >>> star(2)
+        tensor([[0, 0, 1, 2],
+                [1, 2, 0, 0]])
+    """
     tips = torch.arange(1, leaves + 1)
     out = torch.stack([torch.zeros_like(tips), tips])
     return torch.cat([out, out.flip(0)], dim=1)
 
 
 def river(length: int) -> Tensor:
-    """Edges of a directed path 0 → 1 → … : water flows from each node to the next."""
+    """Edges of a directed path 0 → 1 → … : water flows from each node to the next.
+
+    Example:
+        >>> river(3)
+        tensor([[0, 1],
+                [1, 2]])
+    """
     node = torch.arange(length - 1)
     return torch.stack([node, node + 1])

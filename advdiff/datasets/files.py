@@ -88,7 +88,13 @@ def data_folder() -> Path:
 
 
 def is_miniature() -> bool:
-    """Does the data folder say of itself that it holds small made-up files in upstream's formats (``MINIATURE``)?"""
+    """Does the data folder say of itself that it holds small made-up files in upstream's formats (``MINIATURE``)?
+
+    Example:
+        >>> from advdiff.datasets import is_miniature
+        >>> is_miniature() in (True, False)
+        True
+    """
     return (data_folder() / MINIATURE).exists()
 
 

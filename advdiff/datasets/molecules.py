@@ -21,8 +21,8 @@ from torch_geometric.data import Data
 from advdiff.datasets.base import Dataset
 from advdiff.datasets.files import DamagedDataError, Source, damaged, locate, open_text, read_table, remember
 
-#: Lengths of OGB's lists: atomic number, chirality, degree, formal charge, hydrogens, radical electrons, hybridisation,
-#: aromatic, in a ring.
+#: Lengths of OGB's lists for atomic number, chirality, degree, formal charge, hydrogens, radical electrons,
+#: hybridisation, aromatic, in a ring.
 ATOM_CATEGORIES = (119, 5, 12, 12, 10, 6, 6, 2, 2)
 #: Kind of bond, stereochemistry, conjugated.
 BOND_CATEGORIES = (5, 6, 2)
@@ -50,7 +50,7 @@ class Counts:
 
 
 def sources(name: str, archive: str, checksums: Sequence[str] = ()) -> tuple[Source, ...]:
-    """The files of OGB's archive; ``checksums`` of their contents, in the order of :data:`FILES`, where known."""
+    """The files of OGB's archive; ``checksums`` of their contents, in the order of ``FILES``, where known."""
     return tuple(
         Source(
             path=f"ogb_mol/ogbg_{name}/{file}",

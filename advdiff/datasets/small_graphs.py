@@ -23,6 +23,11 @@ def load(num_graphs: int = 128, seed: int = 0) -> Dataset:
     Args:
         num_graphs: at least 4.
         seed: of everything random.
+
+    Example:
+        >>> from advdiff.datasets import load
+        >>> load("small_graphs", num_graphs=8).graphs("train")[0].num_nodes
+        15
     """
     if num_graphs < 4:
         raise ValueError(f"num_graphs is {num_graphs}; it must be at least 4.")

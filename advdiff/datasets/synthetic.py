@@ -45,6 +45,13 @@ def load(
         seed: of everything random.
         num_nodes: N, in the paper 1,000.
         graph_share: weight of gcn(U, A) in the labels, between 0 (they do not know the graph) and 1.
+
+    Example:
+        >>> from advdiff.datasets import load
+        >>> data = load("synthetic", shift="homophily", labels="shared", num_nodes=100)
+        >>> first, last = data.graphs("#1")[0], data.graphs("#12")[0]
+        >>> bool((first.y == last.y).all()), first.num_edges < last.num_edges
+        (True, True)
     """
     check_choice("labels", labels, LABELS)
     check_choice("edges", edges, EDGES)
@@ -74,6 +81,13 @@ def world(seed: int = 0, num_nodes: int = 1000, graph_share: float = 0.5) -> tup
 
     With both, everything about the data is known: ``mechanism.labels(latent, edge_index)`` are the labels that a graph
     on these nodes would have, whatever its edges.
+
+    Example:
+        >>> from advdiff.datasets.synthetic import load, world
+        >>> latent, mechanism = world(seed=0, num_nodes=100)
+        >>> graph = load(seed=0, num_nodes=100).graphs("#3")[0]
+        >>> bool(torch.allclose(mechanism.labels(latent, graph.edge_index).to(graph.y.dtype), graph.y[:, 0], atol=1e-5))
+        True
     """
     if num_nodes < 2:
         raise ValueError(f"num_nodes is {num_nodes}; labels with a variance need at least 2 nodes.")

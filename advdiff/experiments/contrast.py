@@ -73,6 +73,16 @@ def contrasts(
 
     The records must hold one run per model and seed (see :func:`advdiff.experiments.selection.select`); runs without
     a number are left out.
+
+    Example:
+        >>> import tempfile
+        >>> from advdiff.experiments import run
+        >>> from advdiff.experiments.contrast import contrasts
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     records = run("synthetic", ["mlp", "sgc"], seeds=2, settings={"epochs": 2}, num_nodes=30, shift="none",
+        ...                   profile="quick", device="cpu", results=folder, progress=False)
+        >>> [(each.model, each.other, each.seeds) for each in contrasts(records, "sgc")]
+        [('sgc', 'mlp', (2, 2))]
     """
     found = list(records)
     curves = collect(found, columns=[column])

@@ -23,7 +23,7 @@ from advdiff.experiments.selection import value_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: One look per model in all figures: the paper's two and our third in blues, local models in warm colours, attention
+#: One look per model in all figures, the paper's two and our third in blues, local models in warm colours, attention
 #: in greens and violet.
 STYLES: dict[str, dict[str, Any]] = {
     "advdifformer-s": {"color": "#0072B2", "marker": "o", "label": "AdvDIFFormer-s"},
@@ -131,6 +131,19 @@ def collect(
             (``beta``, ``lr``). Models come in the order of the recipe, numbers in their own, others as they are met.
         columns: environments, ``"train"``, ``"valid"``, ``"test mean"`` or ``"test worst"``; by default every
             environment of the first record.
+
+    Example:
+        >>> import tempfile
+        >>> from advdiff.experiments import run
+        >>> from advdiff.experiments.curves import collect
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     records = run("synthetic", "mlp", seeds=2, settings={"epochs": 2}, num_nodes=30, shift="none",
+        ...                   profile="quick", device="cpu", results=folder, progress=False)
+        >>> curves = collect(records, columns=["valid", "test mean"])
+        >>> curves.axes
+        {'model': ('mlp',), 'seed': (0, 1), 'column': ('valid', 'test mean')}
+        >>> curves.at(model="mlp").values.shape
+        (2, 2)
     """
     found = list(records)
     names = tuple(unaliased({name: None for name in ([by] if isinstance(by, str) else by)}))

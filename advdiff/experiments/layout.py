@@ -69,7 +69,21 @@ class Section:
 
 @dataclass(frozen=True)
 class Table:
-    """Prints as text, as HTML in a notebook and, by :meth:`to_markdown`, as Markdown."""
+    """Prints as text, as HTML in a notebook and, by :meth:`to_markdown`, as Markdown.
+
+    Example:
+        >>> from advdiff.experiments import Table
+        >>> from advdiff.experiments.layout import Cell, Line, Section
+        >>> line = Line("mlp", "mlp", seeds=5, cells={"valid": Cell(0.5, 0.1)})
+        >>> print(Table("synthetic", "mse", ("valid",), [Section("an example", [line])]).to_markdown())
+        synthetic: mse, mean ± standard deviation over seeds.
+        <BLANKLINE>
+        **an example**
+        <BLANKLINE>
+        | model | seeds | valid |
+        | --- | --- | --- |
+        | mlp | 5 | 0.500 ± 0.100 |
+    """
 
     experiment: str
     metric: str

@@ -48,6 +48,12 @@ class Recipe:
         options: of the data set.
         seeded_data: whether the data are drawn, from the seed of the run unless ``data_seed`` fixes it.
         columns: of the table: environments, ``"valid"``, ``"test mean"`` or ``"test worst"``.
+
+    Example:
+        >>> from advdiff.experiments import RECIPES
+        >>> recipe = RECIPES["synthetic"]
+        >>> recipe.dataset, recipe.metric, recipe.profile("full").budget.epochs
+        ('synthetic', 'mse', 500)
     """
 
     name: str

@@ -24,7 +24,17 @@ COMPLETE = ("finished", "diverged", "singular")
 
 
 class DamagedRecordWarning(UserWarning):
-    """A line of a results file is not a record."""
+    """A line of a results file is not a record.
+
+    Example:
+        >>> import pathlib, tempfile, warnings
+        >>> from advdiff.experiments import read
+        >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught:
+        ...     _ = pathlib.Path(folder, "runs.jsonl").write_text("not a record")
+        ...     found = read(pathlib.Path(folder, "runs.jsonl"))
+        >>> found, caught[0].category.__name__
+        ([], 'DamagedRecordWarning')
+    """
 
 
 @dataclass(frozen=True)
@@ -33,13 +43,24 @@ class Record:
 
     Attributes:
         key: a hash of what defines the run, by which it is found again.
-        experiment … only_valid: the definition, see :class:`advdiff.experiments.jobs.Job`.
-        status … seconds: the outcome, see :class:`advdiff.experiments.training.Outcome`.
+        experiment, dataset, metric, options, model, settings, seed, data_seed, profile, budget, only_valid: the
+            definition, see :class:`advdiff.experiments.jobs.Job`.
+        status, reason, metrics, valid_metric, chosen_epoch, epochs, seconds_per_epoch, seconds: the outcome, see
+            :class:`advdiff.experiments.training.Outcome`.
         train, valid, test: which environment was for what.
         remarks: what the model said about its equation, for example that θI + L is nearly singular.
         peak_memory_gb: of the process on a CPU, libraries included; of torch's allocations on CUDA.
         parameters: numbers that are trained.
         versions, device, machine, commit, time: where and when it was made.
+
+    Example:
+        >>> import tempfile
+        >>> from advdiff.experiments import run
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     (record,) = run("synthetic", "mlp", settings={"epochs": 2}, num_nodes=30, shift="none", profile="quick",
+        ...                     device="cpu", results=folder, progress=False)
+        >>> record.model, record.status, record.epochs, sorted(record.metrics)[:2]
+        ('mlp', 'finished', 2, ['#1', '#10'])
     """
 
     key: str
@@ -94,7 +115,13 @@ _FIELDS = tuple(each.name for each in fields(Record))
 
 
 def read(path: str | os.PathLike[str]) -> list[Record]:
-    """All records of a file, the last one of each key; none if there is no file. A damaged line is a warning."""
+    """All records of a file, the last one of each key; none if there is no file. A damaged line is a warning.
+
+    Example:
+        >>> from advdiff.experiments import read
+        >>> read("no-such-file.jsonl")
+        []
+    """
     path = Path(path)
     try:
         with path.open("rb") as file, locked(file.fileno(), shared=True):

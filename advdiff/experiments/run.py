@@ -52,7 +52,13 @@ def run(
         options: of the data set; a list means each of its values.
 
     Example:
-        >>> run("synthetic", "mlp", settings={"epochs": 3}, num_nodes=50, shift="none", results="…")  # doctest: +SKIP
+        >>> import tempfile
+        >>> from advdiff.experiments import run
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     records = run("synthetic", ["mlp", "advdifformer-s"], seeds=2, settings={"epochs": 2}, num_nodes=30,
+        ...                   shift="none", profile="quick", device="cpu", results=folder, progress=False)
+        >>> [(record.model, record.seed, record.status) for record in records][:2]
+        [('mlp', 0, 'finished'), ('advdifformer-s', 0, 'finished')]
     """
     recipe = recipes.find(experiment)
     planned = plan(recipe, model, seeds, profile, settings, data_seed, options)
@@ -78,7 +84,7 @@ def plan(
     options: Mapping[str, Any] | None = None,
     only_valid: bool = False,
 ) -> list[Job]:
-    """The runs of a call of :func:`run`, checked."""
+    """The runs of a call of :func:`advdiff.experiments.run`, checked."""
     profile = profile or default_profile()
     models = choose_models(recipe, model)
     chosen_seeds = choose_seeds(seeds)

@@ -29,6 +29,12 @@ def select(
         variants: False leaves out runs whose settings are not the recipe's; names of settings (``["beta"]``) keep
             those that differ from it in nothing else.
         options: of the data; a list or tuple means any of its values.
+
+    Example:
+        >>> from advdiff.experiments import read
+        >>> from advdiff.experiments.selection import select
+        >>> select(read("no-such-file.jsonl"), model=["gcn", "advdifformer-s"], profile="full", shift="block")
+        []
     """
     free = None if variants is True else set() if variants is False else set(unaliased(dict.fromkeys(variants)))
     models = None if model is None else {model} if isinstance(model, str) else set(model)

@@ -40,6 +40,11 @@ class SweepError(RuntimeError):
 
     Attributes:
         failures: the runs that raised, each with its traceback.
+
+    Example:
+        >>> from advdiff.experiments import SweepError
+        >>> SweepError("1 of 3 runs failed").failures
+        []
     """
 
     def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:

@@ -33,6 +33,12 @@ class Tuned:
         settings: the point of the grid; pass it as ``settings`` of :func:`advdiff.experiments.run`.
         value: its validation metric, mean over seeds.
         tried: all points, the best first; NaN where a run did not end well.
+
+    Example:
+        >>> from advdiff.experiments import Tuned
+        >>> best = Tuned("synthetic", {}, "sgc", "mse", {"order": 2}, 0.3, [({"order": 2}, 0.3), ({"order": 1}, 0.4)])
+        >>> best.settings, best.value
+        ({'order': 2}, 0.3)
     """
 
     experiment: str
@@ -78,6 +84,16 @@ def tune(
         settings: replace settings that the grid does not vary.
 
     The other arguments are those of :func:`advdiff.experiments.run`.
+
+    Example:
+        >>> import tempfile
+        >>> from advdiff.experiments import tune
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     (best,) = tune("synthetic", "sgc", grid={"order": [1, 2]}, points=2, settings={"epochs": 2},
+        ...                    shift="none", num_nodes=30, profile="quick", device="cpu", results=folder,
+        ...                    progress=False)
+        >>> len(best.tried), best.settings["order"] in (1, 2)
+        (2, True)
     """
     recipe = recipes.find(experiment)
     choose_device(device)

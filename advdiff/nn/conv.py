@@ -40,7 +40,7 @@ class AdvDiffConv(nn.Module):
         in_channels: width d of the input, and of queries and keys.
         out_channels: width of the output (the paper: d).
         solver: ``"series"`` (-s), ``"inverse"`` (-i) or ``"exponential"`` (the closed form itself).
-        heads: H.
+        heads: number H of heads.
         beta: weight β of the advection.
         theta: θ of the inverse.
         order: K of the series.

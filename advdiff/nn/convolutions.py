@@ -66,7 +66,7 @@ class SGC(SGConv):
 
     Args:
         channels: width d.
-        order: K.
+        order: power K of Â.
     """
 
     def __init__(self, channels: int, order: int = 2) -> None:
@@ -136,7 +136,7 @@ class GAT(GATConv):
 
     Args:
         channels: width d, a multiple of ``heads``.
-        heads: H.
+        heads: number H of heads.
         dropout: rate, on the attention.
     """
 

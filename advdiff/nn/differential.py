@@ -28,7 +28,7 @@ class Grand(TimeDependentDiffusion):
     over the edges and one self-loop per node, so that the rows of C sum to 1. Edge weights multiply the softmax.
     The learnable time scale and the source term of the authors' code are not part of the equation and left out.
 
-    Args: see :class:`TimeDependentDiffusion`.
+    The arguments are those of :class:`~advdiff.nn.diffusion.TimeDependentDiffusion`.
     """
 
     def __init__(self, channels: int, heads: int = 1, time: float = 1.0, steps: int = 4, method: str = "rk4") -> None:
@@ -56,7 +56,8 @@ class ADGN(AntiSymmetricConv):
         \mathbf z_u^{(k+1)} = \mathbf z_u^{(k)} + \epsilon \tanh\big((\mathbf W - \mathbf W^\top - \gamma \mathbf I)
         \mathbf z_u^{(k)} + \Phi(\mathbf Z^{(k)}, \mathcal N_u) + \mathbf b\big)
 
-    with :class:`GCN` (without bias) as Φ and the same weights at all steps of a layer. Edge weights enter Φ.
+    with :class:`~advdiff.nn.convolutions.GCN` (without bias) as Φ and the same weights at all steps of a layer. Edge
+    weights enter Φ.
 
     Args:
         channels: width d.
@@ -93,12 +94,12 @@ class CDE(TimeDependentDiffusion):
         \mathbf v_{uv}(t) = \tanh\big(\mathbf M (\mathbf z_v(t) - \mathbf z_u(t))\big), \quad
         \text{div}(\mathbf V \circ \mathbf Z)_u = \sum_v \tilde a_{uv}\, \mathbf v_{uv} \odot \mathbf z_v
 
-    The diffusion is that of :class:`TimeDependentDiffusion` with one self-loop per node. The published divergence is
-    the plain sum over neighbours (``convection="sum"``: ã_uv = a_uv), which grows with the degree; the default divides
-    by the degree, ã = D⁻¹A. Edge weights enter both terms.
+    The diffusion is that of :class:`~advdiff.nn.diffusion.TimeDependentDiffusion` with one self-loop per node. The
+    published divergence is the plain sum over neighbours (``convection="sum"``: ã_uv = a_uv), which grows with the
+    degree; the default divides by the degree, ã = D⁻¹A. Edge weights enter both terms.
 
     Args:
-        channels, heads, time, steps, method: see :class:`TimeDependentDiffusion`.
+        channels, heads, time, steps, method: see :class:`~advdiff.nn.diffusion.TimeDependentDiffusion`.
         convection: ``"mean"`` or ``"sum"``.
     """
 

@@ -78,14 +78,15 @@ class Transformer(nn.Module):
         \bar{\mathbf H} = \text{LN}\big(\mathbf H + \text{MHA}(\mathbf H)\big), \quad
         \mathbf H' = \text{LN}\big(\bar{\mathbf H} + \text{FFN}(\bar{\mathbf H})\big)
 
-    The first half are the :class:`GCN` layers before it; edge weights enter there. All pairs of nodes attend. Time
-    grows as N²; memory does not, since torch's ``scaled_dot_product_attention`` need not form the N×N matrix, for which
-    reason dropout acts on the attention's output and not on its weights. A graph of more than 32,768 nodes is refused.
-    The published model reads a graph out by a special token; here, as in all models, by the sum over its nodes.
+    The first half are the :class:`~advdiff.nn.convolutions.GCN` layers before it; edge weights enter there. All pairs
+    of nodes attend. Time grows as N²; memory does not, since torch's ``scaled_dot_product_attention`` need not form the
+    N×N matrix, for which reason dropout acts on the attention's output and not on its weights. A graph of more than
+    32,768 nodes is refused. The published model reads a graph out by a special token; here, as in all models, by the
+    sum over its nodes.
 
     Args:
         channels: width d, a multiple of ``heads``.
-        heads: H.
+        heads: number H of heads.
         attention_layers: number of Transformer layers.
         dropout: rate, after attention and inside and after the feed-forward part (of width 4d).
     """

@@ -13,6 +13,7 @@ METHODS = ("euler", "rk4", "dopri5")
 
 
 def check_integration(time: float, steps: int, method: str) -> None:
+    """Refuse a negative time, fewer than one step and an unknown method."""
     check_nonnegative("time", time)
     check_choice("method", method, METHODS)
     if steps < 1:

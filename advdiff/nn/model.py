@@ -65,6 +65,13 @@ class GraphModel(nn.Module):
     Shapes:
         x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N],
         edge_label_index [2, M] → [N, out], [M, out] or [G, out]; x may be sparse (CSR)
+
+    Example:
+        >>> import torch
+        >>> from advdiff.nn import AdvDiffConv, GraphModel
+        >>> model = GraphModel(8, 16, 3, (AdvDiffConv(16, 16) for _ in range(2)), task="graph")
+        >>> model(torch.randn(4, 8), torch.tensor([[0, 1], [1, 0]]), batch=torch.tensor([0, 0, 1, 1])).shape
+        torch.Size([2, 3])
     """
 
     def __init__(

@@ -34,7 +34,7 @@ class Spec:
     layer: Callable[..., nn.Module]
     last: Callable[..., nn.Module] | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    #: For the stack: is there a ReLU between layers, and what becomes of edge features?
+    #: For the stack, whether there is a ReLU between layers, and what becomes of edge features.
     stack: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -113,7 +113,13 @@ MODELS: dict[str, Spec | AdvDIFFormerSpec] = {
 
 
 def model_names() -> tuple[str, ...]:
-    """The names that :func:`build` knows: AdvDIFFormer, the diffusion models of the synthetic study, the baselines."""
+    """The names that :func:`build` knows: AdvDIFFormer, the diffusion models of the synthetic study, the baselines.
+
+    Example:
+        >>> from advdiff.nn import model_names
+        >>> model_names()[:4]
+        ('advdifformer-s', 'advdifformer-i', 'advdifformer-e', 'diff-linear')
+    """
     return tuple(MODELS)
 
 

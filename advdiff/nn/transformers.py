@@ -18,7 +18,7 @@ from advdiff.segments import Segments
 
 
 class GraphGPS(GPSConv):
-    r"""The layer of GraphGPS (Rampášek et al., 2022), PyTorch Geometric's ``GPSConv`` with :class:`GCN` and Performer.
+    r"""The layer of GraphGPS (Rampášek et al., 2022), PyTorch Geometric's ``GPSConv`` with GCN and Performer.
 
     .. math::
         \mathbf Z' = \text{BN}\big(\mathbf H + \text{FFN}(\mathbf H)\big), \quad
@@ -33,7 +33,7 @@ class GraphGPS(GPSConv):
 
     Args:
         channels: width d, a multiple of ``heads`` and at least twice as large.
-        heads: H.
+        heads: number H of heads.
         dropout: rate, after both parts and in the feed-forward part (of width 2d).
     """
 
@@ -84,7 +84,7 @@ class Difformer(AttentionHeads):
 
     Args:
         channels: width d, of each head too.
-        heads: H.
+        heads: number H of heads.
         tau: step τ in (0, 1].
         use_graph: add Ã (False: edges, their weights and their features have no effect).
         normalization: of Ã, ``"symmetric"`` or ``"row"``.

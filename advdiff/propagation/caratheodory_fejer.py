@@ -38,7 +38,7 @@ class PartialFractions(NamedTuple):
         return value if np.iscomplexobj(x) else value.real
 
     def error_on_disc(self, centre: float, radius: float) -> float:
-        """max |r(x) − e^{-x}| over a disc without poles; attained on its boundary (maximum principle)."""
+        r"""max \|r(x) − e^{-x}\| over a disc without poles; attained on its boundary (maximum principle)."""
         x = centre + radius * np.exp(1j * np.linspace(0.0, np.pi, 256))
         return float(np.abs(self(x) - np.exp(-x)).max())
 

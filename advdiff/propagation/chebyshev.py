@@ -35,7 +35,7 @@ def coefficients(radius: float, times: Sequence[float], terms: int) -> np.ndarra
 
 
 def a_priori_degree(radius: float, time: float, tol: float) -> int:
-    """Smallest m with Σ_{k>m} |c_k| ≤ tol · e^{(ρ-1)T}, for a spectrum inside [-ρ, ρ]."""
+    r"""Smallest m with Σ_{k>m} \|c_k\| ≤ tol · e^{(ρ-1)T}, for a spectrum inside [-ρ, ρ]."""
     terms = 20 + math.ceil(2 * radius * time)
     while True:
         size = coefficients(radius, [time], terms)[:, 0] * math.exp(-(radius - 1.0) * time)

@@ -16,6 +16,7 @@ MAX_DENSE_NODES = 8192
 
 
 def check_size(num_nodes: int) -> None:
+    """Refuse a graph whose dense matrix would not fit into memory."""
     if num_nodes > MAX_DENSE_NODES:
         raise ValueError(
             f"method='dense' would form a {num_nodes}×{num_nodes} matrix; it is limited to {MAX_DENSE_NODES} nodes: "

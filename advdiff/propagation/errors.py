@@ -4,12 +4,42 @@ from __future__ import annotations
 
 
 class SingularVelocityError(ValueError):
-    """(1 + θ)I − βV itself is singular or indefinite: θ ≤ β − 1."""
+    """(1 + θ)I − βV itself is singular or indefinite: θ ≤ β − 1.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> advdiff.resolvent(advdiff.Generator(None, V, beta=3.0), torch.ones(2), theta=1.0)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        advdiff.propagation.errors.SingularVelocityError: ...
+    """
 
 
 class SingularGeneratorError(ValueError):
-    """θI + L is singular or indefinite: the Perron eigenvalue of P = C + βV has reached 1 + θ."""
+    """θI + L is singular or indefinite: the Perron eigenvalue of P = C + βV has reached 1 + θ.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> L = advdiff.Generator(advdiff.Attention(torch.ones(2, 1), torch.ones(2, 1)), V, beta=0.5)
+        >>> advdiff.resolvent(L, torch.ones(2), theta=0.5)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        advdiff.propagation.errors.SingularGeneratorError: ...
+    """
 
 
 class NearSingularWarning(UserWarning):
-    """θI + L can be inverted, but so badly conditioned that the result is mostly its smallest eigenvector."""
+    """θI + L can be inverted, but so badly conditioned that the result is mostly its smallest eigenvector.
+
+    Example:
+        >>> import warnings, torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2, dtype=torch.float64)
+        >>> ones = torch.ones(2, 1, dtype=torch.float64)
+        >>> L = advdiff.Generator(advdiff.Attention(ones, ones), V, beta=0.5)
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     Y = advdiff.resolvent(L, ones, theta=0.5001)  # just above θ* = β
+        >>> caught[0].category.__name__
+        'NearSingularWarning'
+    """

@@ -41,10 +41,10 @@ class Diagnosis:
 
     @classmethod
     def of(cls, operator: Propagator, theta: float, x: Tensor, amplification: float = 0.0) -> Diagnosis:
-        """From x [N, H, 1], one column per head.
+        r"""From x [N, H, 1], one column per head.
 
-        ``amplification`` is max |X| / max |Z| of another solved system: below θ*, where max |x| is only a lower bound
-        on the norm of the inverse, it may show a singular point that x does not see.
+        ``amplification`` is max \|X\| / max \|Z\| of another solved system: below θ*, where max \|x\| is only a lower
+        bound on the norm of the inverse, it may show a singular point that x does not see.
         """
         if not has_values(x) or x.numel() == 0:
             return cls(True, 1.0, -math.inf)
@@ -57,7 +57,7 @@ class Diagnosis:
 
 
 def amplification(X: Tensor, Z: Tensor) -> float:
-    """max |X| / max |Z|, a lower bound on the ∞-norm of the matrix that maps Z to X (0 where it cannot be told)."""
+    r"""max \|X\| / max \|Z\|, a lower bound on the ∞-norm of the matrix that maps Z to X (0 where that is unknown)."""
     if not has_values(Z) or Z.numel() == 0 or not bool(Z.any()):
         return 0.0
     return float(X.detach().abs().max() / Z.detach().abs().max())

@@ -17,6 +17,13 @@ class Record:
         products: how many times the forward pass multiplied by P or by V.
         estimated_error: relative error that the method itself expects (None: not estimated).
         condition: for resolvents, κ_∞ = ‖L + θI‖_∞ ‖(L + θI)⁻¹‖_∞.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> Y, record = advdiff.exponential(advdiff.Generator(None, V, 1.0), torch.ones(2), return_record=True)
+        >>> record.method, record.reason
+        ('dense', 'at most 64 nodes: a dense matrix exponential is fastest')
     """
 
     method: str

@@ -1,13 +1,13 @@
 r"""Sparse resolvents (sI − βV)⁻¹ Y for one or many shifts s, real or complex, from one sequence of products.
 
-For an undirected graph the spectrum of V lies in [-1, 1], where with z = s/β and w = z − √(z²−1), |w| < 1,
+For an undirected graph the spectrum of V lies in [-1, 1], where with z = s/β and w = z − √(z²−1), \|w\| < 1,
 
 .. math::
     \frac{1}{z - x} = \frac{2}{\sqrt{z^2 - 1}} \Bigl(\tfrac12 + \sum_{k \ge 1} w^k\, T_k(x)\Bigr).
 
 The polynomials T_k(V)Y are shared by all shifts and real even where the shifts are complex. The number of terms is
-known beforehand: the rate is |w|. For a directed graph the spectrum fills the unit disc, where the geometric series
-Σ_k z^{-k-1} V^k is the natural expansion, with rate 1/|z|.
+known beforehand: the rate is \|w\|. For a directed graph the spectrum fills the unit disc, where the geometric series
+Σ_k z^{-k-1} V^k is the natural expansion, with rate 1/\|z\|.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from advdiff.velocity import Velocity
 
 
 def joukowski(z: complex) -> complex:
-    """w = z − √(z²−1) with |w| ≤ 1: the inverse Joukowski map, outside [-1, 1]."""
+    r"""w = z − √(z²−1) with \|w\| ≤ 1: the inverse Joukowski map, outside [-1, 1]."""
     root = cmath.sqrt(z - 1) * cmath.sqrt(z + 1)  # this branch makes |z + root| ≥ 1
     return 1.0 / (z + root)
 

@@ -2,15 +2,15 @@ r"""How far a representation can move when the graph changes: the paper's bounds
 
 All bounds speak of V' − V = ΔV with the same attention C, which does not see the graph, and come in two families:
 
-===================  ==========  =====================  =================================
-V                    norm        x (:func:`shift_size`)  g (:func:`growth`)
-===================  ==========  =====================  =================================
-D^{-1/2} A D^{-1/2}  spectral    ‖ΔÃ‖₂ ≤ 2              μ₂(C) + β − 1, at least β
-D^{-1} A             infinity    ‖ΔV‖_∞ ≤ 2             β
-===================  ==========  =====================  =================================
+===========================  ========  ==========================================  =========================
+V                            norm      x                                           g
+===========================  ========  ==========================================  =========================
+:math:`D^{-1/2} A D^{-1/2}`  spectral  :math:`\lVert\Delta\tilde A\rVert_2 \le 2`  μ₂(C) + β − 1, at least β
+:math:`D^{-1} A`             infinity  :math:`\lVert\Delta V\rVert_\infty \le 2`   β
+===========================  ========  ==========================================  =========================
 
-where g is a rate with ‖e^{-Lt}‖ ≤ e^{gt} for both graphs. Every function takes plain numbers and gives one: what
-‖f(L') − f(L)‖ cannot exceed.
+where x is the size of the shift (:func:`~advdiff.theory.shifts.shift_size`) and g, from :func:`growth`, a rate with
+‖e^{-Lt}‖ ≤ e^{gt} for both graphs. Every function takes plain numbers and gives one: what ‖f(L') − f(L)‖ cannot exceed.
 """
 
 from __future__ import annotations
@@ -46,6 +46,13 @@ def growth(coupling: Attention | None, beta: float, kind: str = "symmetric") -> 
 
     ``symmetric``: μ₂(C) + β − 1 in the spectral norm, since ‖V‖₂ ≤ 1. ``row``: β in the infinity norm for every
     row-stochastic C, since ‖C‖_∞ = 1 and ‖V‖_∞ ≤ 1. Without a coupling (local diffusion, C = 0) it is β − 1.
+
+    Example:
+        >>> import torch, advdiff
+        >>> from advdiff.theory import bounds
+        >>> C = advdiff.Attention(torch.ones(4, 1), torch.ones(4, 1))  # uniform: μ₂(C) = 1
+        >>> round(bounds.growth(C, beta=0.5), 6), bounds.growth(None, beta=1.0, kind="row")
+        (0.5, 0.0)
     """
     check_choice("kind", kind, NORMALIZATIONS)
     _check(beta=beta)
@@ -65,6 +72,11 @@ def paper_lemma(norm_X: float, norm_E: float) -> float:
     r"""The paper's lemma with M = ω = 1, which every induced norm allows: a bound on ‖e^{X+E} − e^X‖.
 
     .. math:: \lVert E\rVert\, e^{\lVert X\rVert + \lVert E\rVert}
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.paper_lemma(1.0, 0.5), 4)
+        2.2408
     """
     _check(norm_X=norm_X, norm_E=norm_E)
     return norm_E * _exp(norm_X + norm_E) if norm_E else 0.0
@@ -74,6 +86,11 @@ def paper_local(x: float, time: float) -> float:
     r"""The paper's Proposition for local diffusion, with its constant: :math:`T x\, e^{xT}`, x = ‖ΔÃ‖₂.
 
     True for the symmetric normalisation. Its intermediate inequality fails for D⁻¹A on weighted graphs.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.paper_local(x=0.5, time=2.0), 4)
+        2.7183
     """
     _check(x=x, time=time)
     return time * x * _exp(x * time) if x else 0.0
@@ -85,6 +102,11 @@ def paper_advective(x: float, beta: float, time: float, norm_L: float) -> float:
     .. math:: \beta T x\; e^{T\lVert\mathbf L\rVert_2}\; e^{\beta T x}
 
     With ‖L' − L‖ = βx, which is what a fixed C gives. The last step, which turns the final factor into x^m, fails.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.paper_advective(x=0.5, beta=0.5, time=1.0, norm_L=1.5), 4)
+        1.4387
     """
     _check(x=x, beta=beta, time=time, norm_L=norm_L)
     return beta * time * x * _exp(time * (norm_L + beta * x)) if beta * x else 0.0
@@ -94,7 +116,13 @@ def paper_advective(x: float, beta: float, time: float, norm_L: float) -> float:
 
 
 def lemma_series(norm_X: float, norm_E: float) -> float:
-    r"""Sharper than the lemma in any submultiplicative norm: :math:`e^{\lVert X\rVert}(e^{\lVert E\rVert}-1)`."""
+    r"""Sharper than the lemma in any submultiplicative norm: :math:`e^{\lVert X\rVert}(e^{\lVert E\rVert}-1)`.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.lemma_series(1.0, 0.5), 4)
+        1.7634
+    """
     _check(norm_X=norm_X, norm_E=norm_E)
     return _exp(norm_X) * (math.expm1(norm_E) if norm_E < 709.0 else math.inf) if norm_E else 0.0
 
@@ -103,6 +131,11 @@ def lemma_log_norm(norm_E: float, mu_X: float, mu_X_plus_E: float) -> float:
     r"""The logarithmic-norm bound: :math:`\lVert E\rVert e^{\max(\mu(X),\,\mu(X+E))}`.
 
     Unlike ‖X‖, the logarithmic norm may be negative: decay counts.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.lemma_log_norm(0.5, mu_X=-1.0, mu_X_plus_E=-0.5), 4)
+        0.3033
     """
     _check(norm_E=norm_E)
     _check_number(mu_X=mu_X, mu_X_plus_E=mu_X_plus_E)
@@ -117,6 +150,11 @@ def local(x: float, time: float, kind: str = "symmetric") -> float:
 
     ``symmetric``: :math:`\min(T x,\; 1 - e^{-2T})` in the spectral norm, attained by rewiring 2K₂.
     ``row``: :math:`\min(T x,\; 2)` in the infinity norm, for directed graphs too.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.local(x=0.5, time=2.0), 4)
+        0.9817
     """
     check_choice("kind", kind, NORMALIZATIONS)
     _check(x=x, time=time)
@@ -129,6 +167,11 @@ def local_sharp(x: float, time: float, kind: str = "symmetric") -> float:
     ``symmetric``: :math:`1 - e^{-xT}` in the spectral norm, for undirected graphs; attained for every x ≤ 2.
     ``row``: :math:`2(1 - e^{-xT/2})` in the infinity norm, for graphs in which every node has an edge that arrives,
     directed ones too; attained for every x ≤ 2. With βT in place of T it bounds :math:`e^{-\beta T}e^{-\mathbf L T}`.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.local_sharp(x=0.5, time=2.0), 4)
+        0.6321
     """
     check_choice("kind", kind, NORMALIZATIONS)
     _check(x=x, time=time)
@@ -139,7 +182,13 @@ def local_sharp(x: float, time: float, kind: str = "symmetric") -> float:
 
 
 def exponential(x: float, beta: float, time: float, growth: float) -> float:
-    r"""Statements (i) and (ii): :math:`\lVert e^{-L'T}-e^{-LT}\rVert\le\beta T x\, e^{gT}`."""
+    r"""Statements (i) and (ii): :math:`\lVert e^{-L'T}-e^{-LT}\rVert\le\beta T x\, e^{gT}`.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.exponential(x=0.5, beta=0.5, time=1.0, growth=0.5), 4)
+        0.4122
+    """
     _check(x=x, beta=beta, time=time)
     _check_number(growth=growth)
     return beta * time * x * _exp(growth * time) if beta * time * x else 0.0
@@ -149,13 +198,24 @@ def normalized_exponential(x: float, beta: float, time: float) -> float:
     r"""Statement (ii), normalised, for V = D⁻¹A in the infinity norm: :math:`\min(\beta T x, 2)`.
 
     For :math:`e^{-\beta T}e^{-\mathbf L T}`, whose rows sum to one when no node is isolated, with any row-stochastic C.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.normalized_exponential(x=0.5, beta=0.5, time=1.0), 4)
+        0.25
     """
     _check(x=x, beta=beta, time=time)
     return min(beta * time * x, 2.0)
 
 
 def resolvent(x: float, beta: float, theta: float, growth: float) -> float:
-    r"""Statement (iii): :math:`\lVert L_h'^{-1}-L_h^{-1}\rVert\le\beta x/(\theta-g)^2` for θ > g, L_h = θI + L."""
+    r"""Statement (iii): :math:`\lVert L_h'^{-1}-L_h^{-1}\rVert\le\beta x/(\theta-g)^2` for θ > g, L_h = θI + L.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.resolvent(x=0.5, beta=0.5, theta=1.0, growth=0.5), 4)
+        1.0
+    """
     _check(x=x, beta=beta)
     if not theta > growth:
         raise ValueError(f"theta is {theta:g} and the growth {growth:g}; the bound needs theta > growth.")
@@ -168,6 +228,11 @@ def powers(x: float, beta: float, order: int, norm_P: float) -> float:
 
     Args:
         norm_P: max(‖P‖, ‖P'‖); with V = D⁻¹A in the infinity norm at most 1 + β.
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.powers(x=0.5, beta=0.5, order=2, norm_P=1.5), 4)
+        0.75
     """
     _check(x=x, beta=beta, order=order, norm_P=norm_P)
     if order != int(order):
@@ -184,6 +249,11 @@ def first_order_error(x: float, beta: float, time: float, growth: float) -> floa
     r"""Statement (v): the first-order term :math:`\mathcal L_{\exp}(-LT)[\beta T\Delta V]` is wrong by at most
 
     .. math:: \tfrac12 (\beta T x)^2 e^{gT} .
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.first_order_error(x=0.5, beta=0.5, time=1.0, growth=0.5), 4)
+        0.0515
     """
     _check(x=x, beta=beta, time=time)
     _check_number(growth=growth)
@@ -201,6 +271,11 @@ def multilayer(x: float, times: Sequence[float], inputs: Sequence[float], lipsch
         times: τ_k, how long layer k diffuses.
         inputs: ‖φ_k(Z_{k−1})‖_F on the first graph, what layer k diffuses.
         lipschitz: Lip(φ_k).
+
+    Example:
+        >>> from advdiff.theory import bounds
+        >>> round(bounds.multilayer(x=0.5, times=[1.0, 1.0], inputs=[1.0, 1.0], lipschitz=[1.0, 2.0]), 4)
+        1.5
     """
     _check(x=x)
     if not len(times) == len(inputs) == len(lipschitz):

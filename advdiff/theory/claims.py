@@ -38,6 +38,11 @@ class Claim:
         statement: what it says, in our words.
         measured: what was computed here.
         verdict: "holds", "holds with a condition" or "fails".
+
+    Example:
+        >>> from advdiff.theory.claims import Claim
+        >>> Claim("2.1", "Section 3.2", "the closed form is the solution", "six methods agree", "holds").of_the_paper
+        True
     """
 
     number: str

@@ -5,8 +5,9 @@ nodes its error changes by at most
 
 .. math::
     \bigl|\, l(\Gamma(X, A'), Y') - l(\Gamma(X, A), Y) \,\bigr| \;\le\;
-    L_1 \lVert Z(T; A') - Z(T; A) \rVert_F + L_2 \lVert Y' - Y \rVert_F ,
-    \qquad L_1 = \frac{L_\ell L_{dec}}{\sqrt N}, \quad L_2 = \frac{L_\ell}{\sqrt N} .
+    L_1 \lVert Z(T; A') - Z(T; A) \rVert_F + L_2 \lVert Y' - Y \rVert_F
+
+with :math:`L_1 = L_\ell L_{dec} / \sqrt N` and :math:`L_2 = L_\ell / \sqrt N`.
 
 The mean over graphs that share their latents is the paper's theorem, with its terms D_ood-model and D_ood-label.
 """
@@ -50,6 +51,12 @@ def risk(prediction: Tensor, label: Tensor, bound: float | None = None) -> Tenso
     Args:
         prediction, label: [N] or [N, F].
         bound: B > 0; None leaves the loss unbounded.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> gap.risk(torch.tensor([1.0, 0.0]), torch.tensor([0.0, 0.0]))
+        tensor(0.5000)
     """
     prediction, label = _pair("prediction", prediction, "label", label)
     distance = torch.linalg.vector_norm(prediction - label, dim=1)
@@ -68,11 +75,16 @@ def lipschitz_constant(
     In the spectral norm it is larger by √min(N, d), since ‖M‖_F ≤ √(rank M) ‖M‖₂.
 
     Args:
-        num_nodes: N.
+        num_nodes: number N of nodes.
         loss: L_ℓ, Lipschitz constant of the loss of one node.
         decoder: L_dec, Lipschitz constant of φ_dec, which acts on nodes.
         norm: ``"frobenius"`` or ``"spectral"``.
         width: d, number of columns of Z; needed for the spectral norm.
+
+    Example:
+        >>> from advdiff.theory import gap
+        >>> gap.lipschitz_constant(100, decoder=2.0)
+        0.2
     """
     check_choice("norm", norm, NORMS)
     check_nonnegative("loss", loss)
@@ -91,6 +103,12 @@ def model_term(Z: Tensor, other: Tensor, *, loss: float = 1.0, decoder: float = 
     r"""L₁ ‖Z(T; A') − Z(T; A)‖ for one pair of graphs; its mean over pairs is D_ood-model.
 
     Given predictions in place of Z (and ``decoder=1``) it is the same term with the decoder kept inside, never larger.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> gap.model_term(torch.zeros(4, 1), torch.ones(4, 1), decoder=2.0)
+        tensor(2.)
     """
     Z, other = _pair("Z", Z, "other", other)
     constant = lipschitz_constant(Z.size(0), loss=loss, decoder=decoder, norm=norm, width=max(Z.size(1), 1))
@@ -99,7 +117,14 @@ def model_term(Z: Tensor, other: Tensor, *, loss: float = 1.0, decoder: float = 
 
 
 def label_term(Y: Tensor, other: Tensor, *, loss: float = 1.0) -> Tensor:
-    r"""L₂ ‖Y' − Y‖_F with L₂ = L_ℓ/√N for one pair of graphs; its mean over pairs is D_ood-label."""
+    r"""L₂ ‖Y' − Y‖_F with L₂ = L_ℓ/√N for one pair of graphs; its mean over pairs is D_ood-label.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> gap.label_term(torch.zeros(4), torch.ones(4))
+        tensor(1.)
+    """
     return model_term(*_pair("Y", Y, "other", other), loss=loss)
 
 
@@ -113,6 +138,13 @@ class Decomposition:
         movement: (1/√N) ‖Ŷ' − Ŷ‖_F, the model term with the decoder kept inside.
         model: (L_dec/√N) ‖Z' − Z‖_F, the model term of the theorem.
         label: (1/√N) ‖Y' − Y‖_F, the label term.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> terms = gap.Decomposition(*map(torch.tensor, (0.1, 0.2, 0.3, 0.4, 0.5)))
+        >>> terms.bound
+        tensor(0.9000)
     """
 
     gap: Tensor
@@ -123,7 +155,7 @@ class Decomposition:
 
     @property
     def bound(self) -> Tensor:
-        """D_ood-model + D_ood-label of this pair: \\|gap\\| ≤ residual ≤ movement + label ≤ bound."""
+        """D_ood-model + D_ood-label of this pair, with \\|gap\\| ≤ residual ≤ movement + label ≤ bound."""
         return self.model + self.label
 
 
@@ -133,6 +165,15 @@ def decompose(
     r"""Gap and terms for a pair of graphs on the same nodes, with the loss of :func:`risk`.
 
     Both graphs must be drawn from *shared latents*; for other pairs the mean of the terms bounds nothing.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> readout = gap.Readout(torch.eye(1), torch.zeros(1))
+        >>> Z, Z_new, Y = torch.tensor([[1.0], [1.0]]), torch.tensor([[0.0], [0.0]]), torch.tensor([[1.0], [1.0]])
+        >>> terms = gap.decompose(readout, Z, Y, Z_new, Y)  # the representation moves, the labels stay
+        >>> [round(float(each), 4) for each in (terms.gap, terms.model, terms.label)]
+        [1.0, 1.0, 0.0]
     """
     Z, Z_new = _pair("Z", Z, "Z_new", Z_new)
     label, label_new = _pair("label", label, "label_new", label_new)
@@ -148,7 +189,14 @@ def decompose(
 
 @dataclass(frozen=True)
 class Readout:
-    """A linear decoder φ_dec(z) = Wᵀz + b: ``weight`` [d, F], ``bias`` [F]."""
+    """A linear decoder φ_dec(z) = Wᵀz + b: ``weight`` [d, F], ``bias`` [F].
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> gap.Readout(torch.tensor([[3.0], [4.0]]), torch.zeros(1)).lipschitz
+        tensor(5.)
+    """
 
     weight: Tensor
     bias: Tensor
@@ -170,6 +218,14 @@ def fit_readout(Z: Tensor, label: Tensor, ridge: float = 1e-3) -> Readout:
         \min_{W, b}\; \frac1N \lVert Z W + 1 b^\top - Y \rVert_F^2 + \rho \lVert W \rVert_F^2
 
     by a QR factorisation of the centred features. ``ridge`` is ρ ≥ 0; with 0 the features must be independent.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> Z = torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
+        >>> readout = gap.fit_readout(Z, 2 * Z + 1, ridge=0.0)
+        >>> readout.weight, readout.bias
+        (tensor([[2.0000]], dtype=torch.float64), tensor([1.0000], dtype=torch.float64))
     """
     check_nonnegative("ridge", ridge)
     Z, label = _matrix("Z", Z), _matrix("label", label)
@@ -191,6 +247,11 @@ def deviation(num_graphs: int, delta: float = 0.05, bound: float = 1.0) -> float
 
     D_in of the theorem is this plus the complexity of the class that the model was chosen from. Needs independent
     *graphs*: with N_tr = 1 it exceeds B, which bounds the difference anyway.
+
+    Example:
+        >>> from advdiff.theory import gap
+        >>> round(gap.deviation(1), 2), round(gap.deviation(200), 2)
+        (1.36, 0.1)
     """
     if num_graphs < 1:
         raise ValueError(f"num_graphs is {num_graphs}; at least one training graph is needed.")

@@ -26,8 +26,15 @@ def spectral_norm(product: Product, transposed: Product, size: int, *, tol: floa
 
     Args:
         product, transposed: multiply a vector [N] by M and by Mᵀ.
-        size: N.
+        size: number N of rows.
         tol: relative accuracy of the eigenvalue.
+
+    Example:
+        >>> import numpy as np
+        >>> from advdiff.theory.norms import spectral_norm
+        >>> M = np.array([[0.0, 2.0], [0.0, 0.0]])
+        >>> round(spectral_norm(lambda y: M @ y, lambda y: M.T @ y, size=2), 6)
+        2.0
     """
     if size == 0:
         return 0.0

@@ -50,6 +50,14 @@ def shift_size(V: Velocity, other: Velocity, norm: str = "spectral", *, tol: flo
         V, other: of the same number of nodes and kind of normalisation.
         norm: ``"spectral"`` or ``"infinity"``.
         tol: relative accuracy of the eigenvalue.
+
+    Example:
+        >>> import torch, advdiff
+        >>> from advdiff.theory import shifts
+        >>> pairs = [[[0, 1, 2, 3], [1, 0, 3, 2]], [[0, 2, 1, 3], [2, 0, 3, 1]]]  # two couples, who then swap partners
+        >>> before, after = (advdiff.normalize_adjacency(torch.tensor(edges), 4) for edges in pairs)
+        >>> round(shifts.shift_size(before, after), 6)  # the largest there is
+        2.0
     """
     check_choice("norm", norm, NORMS)
     if V.num_nodes != other.num_nodes:
@@ -63,7 +71,14 @@ def shift_size(V: Velocity, other: Velocity, norm: str = "spectral", *, tol: flo
 
 
 def adjacency_shift(edge_index: Tensor, other: Tensor, num_nodes: int, *, tol: float = 1e-8) -> float:
-    """‖A' − A‖₂ of the adjacency matrices themselves, computed like :func:`shift_size`."""
+    """‖A' − A‖₂ of the adjacency matrices themselves, computed like :func:`shift_size`.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import shifts
+        >>> round(shifts.adjacency_shift(torch.tensor([[0, 1], [1, 0]]), torch.tensor([[0, 2], [2, 0]]), 3), 4)
+        1.4142
+    """
     matrices = []
     for edges in (other, edge_index):
         check_edge_index(edges, num_nodes)
@@ -104,6 +119,12 @@ def population_shift(first: Environment, second: Environment) -> float:
         x_\infty = \Bigl\lVert \frac{W'}{q'} - \frac{W}{q} \Bigr\rVert_2
 
     as integral operators on [0, 1], with the edge probabilities q, q'. Graphons that differ by a factor have none.
+
+    Example:
+        >>> from advdiff.theory import shifts
+        >>> first, *_, last = shifts.environments("homophily")
+        >>> round(shifts.population_shift(first, last), 3)
+        0.506
     """
     _check_edges(first, second)
     W, W2 = _kernels(first, second)
@@ -121,6 +142,12 @@ def sampling_noise(first: Environment, second: Environment, num_nodes: int, *, c
 
     the mean variance of a'_uv/q' − a_uv/q, where J is the probability that both graphs have the edge: min(W, W') with
     common random numbers, W W' with independent ones.
+
+    Example:
+        >>> from advdiff.theory import shifts
+        >>> first, *_ = shifts.environments("none")
+        >>> [round(shifts.sampling_noise(first, first, 1000, common=common), 3) for common in (False, True)]
+        [0.257, 0.0]
     """
     _check_edges(first, second)
     W, W2 = _kernels(first, second)
@@ -138,6 +165,12 @@ def predicted_shift(first: Environment, second: Environment, num_nodes: int, *, 
         x \approx x_\infty + \sigma^2 / x_\infty \text{ if } x_\infty > \sigma, \quad\text{else } 2\sigma .
 
     Asymptotic, and σ is averaged over the rows; within a few per cent at the paper's settings (chapter 4).
+
+    Example:
+        >>> from advdiff.theory import shifts
+        >>> first, *_, last = shifts.environments("homophily")
+        >>> round(shifts.predicted_shift(first, last, 1000, common=False), 2)
+        0.6
     """
     signal = population_shift(first, second)
     noise = sampling_noise(first, second, num_nodes, common=common)

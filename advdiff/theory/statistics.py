@@ -24,6 +24,12 @@ class Summary:
         mean_degree, max_degree: of all nodes.
         isolated: share of nodes without an edge.
         clustering: transitivity, 3 × triangles / paths of length two: the chance that two neighbours are joined.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory.statistics import summary
+        >>> summary(torch.tensor([[0, 1, 2], [1, 2, 0]]), 3).clustering  # a triangle
+        1.0
     """
 
     nodes: int
@@ -64,7 +70,13 @@ def summary(edge_index: Tensor, num_nodes: int) -> Summary:
 
 
 def degrees(edge_index: Tensor, num_nodes: int) -> Tensor:
-    """The in-degree of every node, [N]."""
+    """The in-degree of every node, [N].
+
+    Example:
+        >>> import torch
+        >>> degrees(torch.tensor([[0, 1, 2], [1, 2, 1]]), 3)
+        tensor([0, 2, 1])
+    """
     return torch.bincount(edge_index[1], minlength=num_nodes)
 
 

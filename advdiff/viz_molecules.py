@@ -1,0 +1,112 @@
+"""Molecules drawn by RDKit, their groups of atoms in colour: atoms of a group and the bonds inside it are highlighted.
+
+A bond that is cut stays a bare line, so that groups can be told apart without their colours. RDKit is imported when
+something is drawn.
+"""
+
+from __future__ import annotations
+
+import io
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from PIL import Image
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Paul Tol's light colours, which colour-blind readers can tell apart.
+COLOURS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#44BB99", "#BBCC33", "#99DDFF", "#AAAA00", "#DDDDDD")
+
+
+def groups(bonds: Tensor | np.ndarray, cut: Tensor | np.ndarray, num_atoms: int) -> np.ndarray:
+    """The group of every atom, [N]: the pieces into which the molecule falls when the cut bonds are removed.
+
+    Groups are numbered by their first atom. A single cut bond of a ring separates nothing.
+
+    Args:
+        bonds: [2, M], each bond once.
+        cut: [M], true where a bond is cut.
+
+    Example:
+        >>> import numpy as np
+        >>> chain = np.array([[0, 1, 2, 3], [1, 2, 3, 4]])
+        >>> groups(chain, np.array([False, True, False, True]), 5)
+        array([0, 0, 1, 1, 2])
+    """
+    ends, kept = np.asarray(bonds), ~np.asarray(cut, dtype=bool).reshape(-1)
+    if ends.shape != (2, kept.size):
+        raise ValueError(f"bonds have the shape {ends.shape} and cut has {kept.size} values; [2, M] and M are needed.")
+    graph = coo_array((np.ones(kept.sum()), tuple(ends[:, kept])), shape=(num_atoms, num_atoms))
+    _, labels = connected_components(graph, directed=False)
+    _, first, place = np.unique(labels, return_index=True, return_inverse=True)
+    rank: np.ndarray = np.argsort(np.argsort(first))
+    return rank[place]
+
+
+def match(group: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """``group`` renumbered so that as many atoms as possible have the number that they have in ``reference``.
+
+    Groups without a partner get new numbers, so that what is equal in two drawings has one colour in both.
+
+    Example:
+        >>> match(np.array([0, 0, 1, 2, 2]), np.array([4, 4, 4, 7, 7]))
+        array([4, 4, 8, 7, 7])
+    """
+    own, theirs = np.unique(group), np.unique(reference)
+    overlap = ((group == own[:, None])[:, None, :] & (reference == theirs[:, None])[None, :, :]).sum(2)
+    rows, columns = linear_sum_assignment(overlap, maximize=True)
+    names = {own[r]: theirs[c] for r, c in zip(rows, columns, strict=True) if overlap[r, c]}
+    fresh = int(theirs.max(initial=-1)) + 1
+    for number in own:
+        if number not in names:
+            names[number], fresh = fresh, fresh + 1
+    return np.array([names[number] for number in group])
+
+
+def draw_groups(
+    axes: Axes, smiles: str, bonds: Tensor | np.ndarray, group: np.ndarray, *, size: tuple[int, int] = (420, 330)
+) -> None:
+    """Draw a molecule, each group of atoms in a colour.
+
+    Args:
+        smiles: of the molecule; its heavy atoms are in the order of ``group``.
+        bonds: [2, M]. One that RDKit does not find in ``smiles`` (a salt's) is not drawn.
+        group: [N] numbers; equal numbers, equal colours, which repeat after nine.
+        size: of the drawing, width and height in pixels.
+    """
+    picture = render(smiles, bonds, group, size)
+    axes.imshow(picture, interpolation="lanczos")
+    axes.axis("off")
+
+
+def render(smiles: str, bonds: Tensor | np.ndarray, group: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """The drawing as an array [height, width, 3] of bytes."""
+    chemistry: Any = import_module("rdkit.Chem")
+    drawing: Any = import_module("rdkit.Chem.Draw.rdMolDraw2D")
+    molecule = chemistry.MolFromSmiles(smiles)
+    if molecule is None or molecule.GetNumAtoms() != len(group):
+        raise ValueError(f"{smiles!r} is not a molecule of {len(group)} heavy atoms to RDKit.")
+    colours = [tuple(int(COLOURS[g % len(COLOURS)][k : k + 2], 16) / 255 for k in (1, 3, 5)) for g in group]
+    inside = {}
+    for u, v in np.asarray(bonds).T.tolist():
+        bond = molecule.GetBondBetweenAtoms(u, v)
+        if bond is not None and group[u] == group[v]:
+            inside[bond.GetIdx()] = colours[u]
+    canvas = drawing.MolDraw2DCairo(*size)
+    options = canvas.drawOptions()
+    options.useBWAtomPalette()
+    options.fillHighlights, options.highlightRadius, options.highlightBondWidthMultiplier = True, 0.38, 16
+    options.padding, options.fixedBondLength = 0.04, 60
+    atoms = range(len(group))
+    drawing.PrepareAndDrawMolecule(
+        canvas, molecule, highlightAtoms=list(atoms), highlightAtomColors=dict(zip(atoms, colours, strict=True)),
+        highlightBonds=list(inside), highlightBondColors=inside,
+    )  # fmt: skip
+    canvas.FinishDrawing()
+    return np.asarray(Image.open(io.BytesIO(canvas.GetDrawingText())).convert("RGB"))

@@ -1,0 +1,38 @@
+// What neither the theme nor the widgets can be configured to do: names for those who cannot see the page.
+(() => {
+  const words = text => text.replace(/\\[()]|[\\{}$]/g, "").trim(); // \(\beta\) is read as "beta"
+
+  function nameWidgets() {
+    for (const handle of document.querySelectorAll("[role=slider]:not([aria-label])")) {
+      const label = handle.closest(".widget-slider")?.querySelector(".widget-label");
+      handle.setAttribute("aria-label", words(label?.textContent ?? "") || "value");
+    }
+    // A frame cannot have an alt text of its own: it is its tooltip, if it has one, and where the sliders stand.
+    for (const image of document.querySelectorAll(".cell_output .widget-image")) {
+      const sliders = [...image.closest(".cell_output").querySelectorAll(".widget-slider")];
+      const state = sliders.map(slider => {
+        const name = slider.querySelector("[role=slider]")?.getAttribute("aria-label");
+        return `${name} = ${slider.querySelector(".widget-readout")?.textContent.trim()}`;
+      });
+      image.alt = `${image.title || "Figure"}, at ${state.join(", ")}`;
+    }
+  }
+
+  // What scrolls within its box must be reachable by keyboard.
+  function reachBoxes() {
+    for (const box of document.querySelectorAll("div.highlight pre, .cell_output .output, div.math"))
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  }
+
+  window.addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(reachBoxes));
+  document.addEventListener("DOMContentLoaded", () => {
+    // Here the visible text says more than the label that would replace it.
+    for (const element of document.querySelectorAll(".cell summary, .search-button-field"))
+      element.removeAttribute("aria-label");
+    for (const summary of document.querySelectorAll(".bd-links .has-children > details > summary"))
+      summary.setAttribute("aria-label", `Pages of ${summary.closest("li").querySelector("a").textContent.trim()}`);
+    for (const icon of document.querySelectorAll(".theme-switch-button [title]")) icon.removeAttribute("title");
+    if (document.querySelector('[type="application/vnd.jupyter.widget-view+json"]'))
+      new MutationObserver(nameWidgets).observe(document.body, { childList: true, subtree: true });
+  });
+})();

@@ -1,0 +1,127 @@
+"""Headless Chromium in which no other host exists, and the log of what a page asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+DESKTOP = (1400, 1000)
+PHONE = (390, 844)
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
+OPTIONS = (
+    "--headless=new",
+    "--no-proxy-server",  # a proxy would look up the names instead of the rules below
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-dev-shm-usage",  # containers have little of it
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-first-run",
+    f"--window-size={DESKTOP[0]},{DESKTOP[1]}",
+)
+
+# The page is ready when its formulas are typeset and its widgets drawn, or when they did not come in time.
+READY = """
+const done = arguments[arguments.length - 1], end = Date.now() + 20000;
+const views = 'script[type="application/vnd.jupyter.widget-view+json"]';
+const drawn = script => script.parentElement.querySelector(".jupyter-widgets");
+(async () => {
+  if (window.MathJax?.startup) await MathJax.startup.promise;
+  while (![...document.querySelectorAll(views)].every(drawn) && Date.now() < end)
+    await new Promise(resolve => setTimeout(resolve, 50));
+  for (const image of document.images) image.loading = "eager";
+  await Promise.all([...document.images].map(image => image.decode().catch(() => 0)));
+  done(true);
+})();
+"""
+
+
+def find_browser() -> str | None:
+    """The browser's path, if its driver is there as well."""
+    found = [path for name in NAMES if (path := shutil.which(name))] + [MAC] * Path(MAC).exists()
+    return found[0] if found and shutil.which("chromedriver") else None
+
+
+class Browser:
+    """One session of Chromium: opens pages, runs scripts in them, and says what went over the wire."""
+
+    def __init__(self, driver: Chrome, site: str) -> None:
+        self.driver = driver
+        self.site = site
+        self.events: list[dict[str, Any]] = []
+        self.console: list[str] = []
+
+    def open(self, page: str) -> None:
+        """Load a page of the book in a desktop window and wait until it is complete."""
+        self.resize(*DESKTOP)
+        self.driver.get("about:blank")
+        self.driver.get_log("performance")
+        self.driver.get_log("browser")
+        self.driver.get(f"{self.site}/{page}")
+        self.driver.execute_async_script(READY)
+        self.console = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
+        messages = (json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance"))
+        self.events = [message for message in messages if message["method"].startswith("Network.")]
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        """The value that a script returns in the page."""
+        return self.driver.execute_script(script, *arguments)
+
+    def resize(self, width: int, height: int) -> None:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+    def set_theme(self, theme: str) -> None:
+        self.run("for (const key of ['theme', 'mode']) document.documentElement.dataset[key] = arguments[0]", theme)
+
+    def requests(self) -> list[str]:
+        """The addresses that the page asked for, those inside the page itself left out."""
+        sent = [event["params"] for event in self.events if event["method"] == "Network.requestWillBeSent"]
+        addresses = [params["request"]["url"] for params in sent]
+        return [address for address in addresses if urlsplit(address).scheme not in ("data", "blob", "about")]
+
+    def failures(self) -> list[str]:
+        """The requests without an answer, or with that of an error."""
+        failed, addresses = [], {}
+        for event in self.events:
+            params = event["params"]
+            if event["method"] == "Network.requestWillBeSent":
+                addresses[params["requestId"]] = params["request"]["url"]
+            elif event["method"] == "Network.loadingFailed" and not params.get("canceled"):
+                failed.append(f"{addresses.get(params['requestId'])}: {params['errorText']}")
+            elif event["method"] == "Network.responseReceived" and params["response"]["status"] >= 400:
+                failed.append(f"{params['response']['url']}: {params['response']['status']}")
+        return failed
+
+
+@contextmanager
+def start(site: str) -> Iterator[Browser]:
+    options = ChromeOptions()
+    path = find_browser()
+    assert path is not None
+    options.binary_location = path
+    for option in OPTIONS:
+        options.add_argument(option)
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.add_argument("--no-sandbox")  # Chromium refuses to run as root otherwise
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    options.add_experimental_option("perfLoggingPrefs", {"enableNetwork": True, "enablePage": False})
+    driver = Chrome(options=options, service=Service(shutil.which("chromedriver")))
+    driver.set_script_timeout(60)
+    driver.set_page_load_timeout(60)
+    try:
+        yield Browser(driver, site)
+    finally:
+        driver.quit()

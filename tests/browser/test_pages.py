@@ -1,0 +1,106 @@
+"""Every page in Chromium without any other host: quiet, complete, alive, and no wider than a phone."""
+
+from __future__ import annotations
+
+from selenium.webdriver.common.keys import Keys
+
+from tests.browser.chromium import PHONE, Browser
+
+FORMULAS = """
+const untypeset = [...document.querySelectorAll("span.math, div.math")]
+  .filter(formula => !formula.querySelector("mjx-container"));
+const errors = [...document.querySelectorAll("mjx-merror, [data-mjx-error], [data-mml-node=merror]")];
+return [...untypeset, ...errors].map(formula => formula.dataset.mjxError || formula.textContent.slice(0, 80));
+"""
+
+# Text outside code with what looks like TeX: the marks of a formula, a command, an index in braces.
+RAW_TEX = r"""
+const skipped = "pre, code, script, style, noscript, textarea, title, mjx-container, .highlight, .sig";
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+while (walker.nextNode()) {
+  const text = walker.currentNode.textContent;
+  if (/\\[([]|\$\$|\\[a-zA-Z]{2,}|[_^]\{/.test(text) && !walker.currentNode.parentElement.closest(skipped))
+    found.push(text.trim().slice(0, 80));
+}
+return found;
+"""
+
+# The name of an image, and never that of its file.
+IMAGES = """
+const name = image => image.alt || image.title || image.ariaLabel || image.closest("[role=img]")?.ariaLabel || "";
+const isNamed = image => name(image).trim() && !/\\.(png|svg|jpe?g|gif|webp)$/.test(name(image));
+return {
+  broken: [...document.images].filter(image => !image.naturalWidth).map(image => image.src),
+  nameless: [...document.images].filter(image => !isNamed(image)).map(image => image.src),
+};
+"""
+
+OVERFLOW = """
+const width = document.documentElement.clientWidth;
+if (document.documentElement.scrollWidth <= width && document.body.scrollWidth <= width) return [];
+const scrolls = element => element && element !== document.body &&
+  (getComputedStyle(element).overflowX !== "visible" || scrolls(element.parentElement));
+return [...document.body.querySelectorAll("*")]
+  .filter(element => element.getBoundingClientRect().right > width + 1 && !scrolls(element.parentElement))
+  .map(element => `${element.tagName}.${element.className}: ${element.textContent.trim().slice(0, 60)}`);
+"""
+
+CONTROLS = "[role=slider], input[type=range], select"
+FIGURES = """
+return [...document.querySelectorAll(".cell_output")].filter(output => output.querySelector(arguments[0]));
+"""
+# What a figure shows, its controls and their read-outs left out.
+SHOWN = """
+const visible = element => element.getClientRects().length > 0;
+const control = ".widget-slider, .widget-dropdown, .widget-play, .anim-controls, select, input";
+const parts = [...arguments[0].querySelectorAll("img, canvas, svg, .widget-html-content, .widget-label")];
+return parts.filter(part => visible(part) && !part.closest(control))
+  .map(part => part.src || part.toDataURL?.() || part.outerHTML).join();
+"""
+
+
+def answers(page: Browser, figure: object, control: object) -> bool:
+    """Whether a figure shows something else when the control moves, one way or the other."""
+    before = page.run(SHOWN, figure)
+    for key in [Keys.ARROW_RIGHT] * 3 + [Keys.ARROW_LEFT] * 6:
+        control.send_keys(key)  # type: ignore[attr-defined]
+        if page.run(SHOWN, figure) != before:
+            return True
+    return False
+
+
+def test_nothing_in_the_console(page: Browser) -> None:
+    assert page.console == []
+
+
+def test_no_request_leaves_this_machine(page: Browser) -> None:
+    assert page.requests(), "the log of requests is empty"
+    assert [address for address in page.requests() if not address.startswith(f"{page.site}/")] == []
+
+
+def test_no_request_fails(page: Browser) -> None:
+    assert page.failures() == []
+
+
+def test_formulas_are_typeset(page: Browser) -> None:
+    assert page.run(FORMULAS) == []
+    assert page.run(RAW_TEX) == []
+
+
+def test_images_are_there_and_described(page: Browser) -> None:
+    assert page.run(IMAGES) == {"broken": [], "nameless": []}
+
+
+def test_interactive_figures_answer(page: Browser) -> None:
+    views = page.run("return document.querySelectorAll('[type=\"application/vnd.jupyter.widget-view+json\"]').length")
+    figures = page.run(FIGURES, CONTROLS)
+    assert len(figures) >= views, "a widget is not drawn, or has no control"
+    for number, figure in enumerate(figures):
+        for control in page.run("return [...arguments[0].querySelectorAll(arguments[1])]", figure, CONTROLS):
+            label = page.run("return arguments[0].parentElement.closest('.jupyter-widgets')?.innerText", control)
+            assert answers(page, figure, control), f"figure {number + 1}: nothing follows the control {label!r}"
+
+
+def test_page_fits_a_phone(page: Browser) -> None:
+    page.resize(*PHONE)
+    assert page.run(OVERFLOW) == []
