@@ -100,7 +100,7 @@ TWITCH = Recipe(
     description="node classification on seven regional networks (the paper's Tables 1 and 6)",
     models=(*TWELVE, "advdifformer-i"),
     common={"hidden_channels": 64, "heads": 2, "beta": 1.0, "order": 1, "theta": 1.5, "residual": True},
-    # Two to fourteen times as slow as the rest: the larger learning rate of the paper's grid, and fewer epochs.
+    # Three to thirteen times as slow as AdvDIFFormer-s: the larger learning rate of the paper's grid, and fewer epochs.
     budgets={name: {"learning_rate": 1e-3, "epochs": 100} for name in ("gdc", "grand", "cde", "graphtrans")},
     grid=_NETWORK_GRID,
     quick=Profile(Budget(epochs=30, learning_rate=1e-3)),
