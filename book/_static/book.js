@@ -24,7 +24,22 @@
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   }
 
-  window.addEventListener("load", () => (window.MathJax?.startup?.promise ?? Promise.resolve()).then(reachBoxes));
+  // Browsers break a line between a formula and the comma that follows it.
+  function keepPunctuation() {
+    for (const formula of document.querySelectorAll("span.math")) {
+      const text = formula.nextSibling;
+      const marks = text?.nodeType === Node.TEXT_NODE ? text.data.match(/^[,.;:!?)\u2019]+/) : null;
+      if (!marks) continue;
+      text.splitText(marks[0].length);
+      const kept = document.createElement("span");
+      kept.style.whiteSpace = "nowrap";
+      formula.before(kept);
+      kept.append(formula, text);
+    }
+  }
+
+  window.addEventListener("load", () =>
+    (window.MathJax?.startup?.promise ?? Promise.resolve()).then(keepPunctuation).then(reachBoxes));
   document.addEventListener("DOMContentLoaded", () => {
     // Here the visible text says more than the label that would replace it.
     for (const element of document.querySelectorAll(".cell summary, .search-button-field"))
