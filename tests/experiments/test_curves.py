@@ -138,8 +138,8 @@ def test_a_line_shows_centre_range_and_seeds(centre):
     assert line.get_ydata().tolist() == ([2, 3] if centre == "median" else [3, 5])
     assert line.get_label() == STYLES["mlp"]["label"] and line.get_linestyle() == "--"
     assert len(axes.lines) == 4 and len(axes.collections) == 1
-    moved = draw(axes, values, values, model="gcn", band=False)
-    assert moved.get_xdata().tolist() == [2, 3] and moved.get_label() == "gcn" and len(axes.collections) == 1
+    moved = draw(axes, values, values, model="new", band=False)
+    assert moved.get_xdata().tolist() == [2, 3] and moved.get_label() == "new" and len(axes.collections) == 1
     assert draw(axes, [0, 1], values[0], label="one").get_ydata().tolist() == [1, 2]
     with pytest.raises(ValueError, match="unknown centre"):
         draw(axes, [0, 1], values, centre="mode")
