@@ -121,7 +121,8 @@ def frame_grid(
     Args:
         draw: makes the figure of a pair of values.
         first, second: label (HTML or ``\\(…\\)`` maths) and values of the two sliders.
-        alt: what the figure shows, for those who cannot see it; where the sliders stand is added in the page.
+        alt: what the figure shows, in words. It stands in the notebook for its readers; the published page names the
+            sliders and where they stand (the script of the widgets cannot draw an image that has a tooltip).
 
     Example:
         >>> from matplotlib.figure import Figure
@@ -144,8 +145,7 @@ def frame_grid(
     rows = []
     for a in first[1]:
         frames = [
-            widgets.Image(value=png(draw(a, b), dpi), format="png", layout={"max_width": "100%"}, tooltip=alt)
-            for b in second[1]
+            widgets.Image(value=png(draw(a, b), dpi), format="png", layout={"max_width": "100%"}) for b in second[1]
         ]
         row = widgets.Stack(frames, selected_index=sliders[1].index)
         widgets.jslink((sliders[1], "index"), (row, "selected_index"))
