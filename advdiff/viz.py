@@ -121,8 +121,8 @@ def frame_grid(
     Args:
         draw: makes the figure of a pair of values.
         first, second: label (HTML or ``\\(…\\)`` maths) and values of the two sliders.
-        alt: what the figure shows, in words. It stands in the notebook for its readers; the published page names the
-            sliders and where they stand (the script of the widgets cannot draw an image that has a tooltip).
+        alt: what the figure shows, in words. The published page reads it from the code of the cell, since the script of
+            the widgets can neither give an image an alt text nor draw one that has a tooltip.
 
     Example:
         >>> from matplotlib.figure import Figure

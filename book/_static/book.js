@@ -7,14 +7,17 @@
       const label = handle.closest(".widget-slider")?.querySelector(".widget-label");
       handle.setAttribute("aria-label", words(label?.textContent ?? "") || "value");
     }
-    // A frame cannot have an alt text of its own: it is its tooltip, if it has one, and where the sliders stand.
+    // A frame cannot carry an alt text of its own. What it shows is said by the call that made it, in the folded code
+    // above it (viz.frame_grid(…, alt="…")); where the sliders stand is added.
     for (const image of document.querySelectorAll(".cell_output .widget-image")) {
       const sliders = [...image.closest(".cell_output").querySelectorAll(".widget-slider")];
       const state = sliders.map(slider => {
         const name = slider.querySelector("[role=slider]")?.getAttribute("aria-label");
         return `${name} = ${slider.querySelector(".widget-readout")?.textContent.trim()}`;
       });
-      image.alt = `${image.title || "Figure"}, at ${state.join(", ")}`;
+      const code = image.closest(".cell").querySelector(".cell_input pre")?.textContent ?? "";
+      const said = code.match(/\balt=((?:\s*"[^"]*")+)/)?.[1].match(/"[^"]*"/g).map(part => part.slice(1, -1)).join("");
+      image.alt = `${said ?? "Figure"}, at ${state.join(", ")}`;
     }
   }
 

@@ -25,10 +25,11 @@ while (walker.nextNode()) {
 return found;
 """
 
-# The name of an image, and never that of its file.
+# The name of an image: never that of its file, nor only where the sliders of a moving figure stand.
 IMAGES = """
 const name = image => image.alt || image.title || image.ariaLabel || image.closest("[role=img]")?.ariaLabel || "";
-const isNamed = image => name(image).trim() && !/\\.(png|svg|jpe?g|gif|webp)$/.test(name(image));
+const isFile = /\\.(png|svg|jpe?g|gif|webp)$/;
+const isNamed = image => name(image).trim() && !isFile.test(name(image)) && !name(image).startsWith("Figure, at ");
 return {
   broken: [...document.images].filter(image => !image.naturalWidth).map(image => image.src),
   nameless: [...document.images].filter(image => !isNamed(image)).map(image => image.src),
