@@ -21,11 +21,9 @@ REAL = "ADVDIFF_DATA" in os.environ and all(find(source) for source in (*arxiv._
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
-    miniature.write(tmp_path / "data")
-    return tmp_path / "data" / "ogbn_arxiv"
+def folder(data_folder: Path) -> Path:
+    miniature.write(data_folder)
+    return data_folder / "ogbn_arxiv"
 
 
 def table(path: Path) -> np.ndarray:

@@ -109,30 +109,24 @@ def test_bad_options(option):
         ("Node_Features.txt", "1,Y," + ",".join(["1"] * 36) + "\r\n", "ids of the proteins"),
     ],
 )
-def test_damaged_files(tmp_path, monkeypatch, file, text, message):
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
-    miniature.write(tmp_path)
-    (tmp_path / "dppin" / "DPPIN-Hazbun" / file).write_text(text)
+def test_damaged_files(data_folder, file, text, message):
+    miniature.write(data_folder)
+    (data_folder / "dppin" / "DPPIN-Hazbun" / file).write_text(text)
     with pytest.raises(DamagedDataError, match=message):
         load("dppin")
 
 
-def test_a_real_network_must_be_complete(tmp_path, monkeypatch):
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
-    miniature.write(tmp_path)
+def test_a_real_network_must_be_complete(data_folder):
+    miniature.write(data_folder)
     lines = "".join(f"{node},Y," + ",".join(["1.5"] * 36) + "\r\n" for node in range(143))
-    (tmp_path / "dppin" / "DPPIN-Hazbun" / "Node_Features.txt").write_text(lines)
+    (data_folder / "dppin" / "DPPIN-Hazbun" / "Node_Features.txt").write_text(lines)
     with pytest.raises(DamagedDataError, match=r"143 proteins and .* instead of 143 and 1959"):
         load("dppin")
 
 
-def test_missing_and_truncated_files(tmp_path, monkeypatch):
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
-    miniature.write(tmp_path)
-    zipped = tmp_path / "dppin" / "DPPIN-Gavin" / "Dynamic_PPIN.txt.gz"
+def test_missing_and_truncated_files(data_folder, monkeypatch):
+    miniature.write(data_folder)
+    zipped = data_folder / "dppin" / "DPPIN-Gavin" / "Dynamic_PPIN.txt.gz"
     content = zipped.read_bytes()
     zipped.write_bytes(content[: len(content) // 2])
     with pytest.raises(DamagedDataError, match=r"Dynamic_PPIN\.txt\.gz is damaged"):

@@ -71,12 +71,10 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
+def folder(data_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    return tmp_path / "data"
+    return data_folder
 
 
 def source(server: Server, **changes: object) -> Source:

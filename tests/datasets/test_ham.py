@@ -22,10 +22,8 @@ from tests.miniatures import ham as miniature
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "data"
+def folder(data_folder):
+    return data_folder
 
 
 def graphs_of(data):

@@ -19,12 +19,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=lambda value: value if isinstance(value, str) else None)
-def test_a_run_on_small_files(tmp_path, monkeypatch, name, options):
+def test_a_run_on_small_files(data_folder, tmp_path, name, options):
     if name == "ham":
         pytest.importorskip("rdkit")
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
-    miniatures.write(name, tmp_path / "data")
+    miniatures.write(name, data_folder)
     small = {"epochs": 1, "hidden_channels": 8, "num_layers": 1}
     (record,) = run(name, "advdifformer-s", settings=small, results=tmp_path, progress=False, **options)
     data = load(name, **options)
@@ -38,10 +36,8 @@ def test_a_run_on_small_files(tmp_path, monkeypatch, name, options):
     assert all(cell.mean is not None for cell in line.cells.values())
 
 
-def test_two_metrics_in_one_table(tmp_path, monkeypatch):
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
-    miniatures.write("dppin", tmp_path / "data")
+def test_two_metrics_in_one_table(data_folder, tmp_path):
+    miniatures.write("dppin", data_folder)
     small = {"epochs": 1, "hidden_channels": 8}
     run("dppin", "mlp", task=["node", "link"], snapshots="code", settings=small, results=tmp_path, progress=False)
     made = table("dppin", tmp_path)

@@ -22,11 +22,9 @@ REAL = "ADVDIFF_DATA" in os.environ and all(find(source) for source in twitch.SO
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ADVDIFF_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("ADVDIFF_CACHE", str(tmp_path / "cache"))
-    miniature.write(tmp_path / "data")
-    return tmp_path / "data" / "twitch"
+def folder(data_folder: Path) -> Path:
+    miniature.write(data_folder)
+    return data_folder / "twitch"
 
 
 def test_environments(folder: Path) -> None:
