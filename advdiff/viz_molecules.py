@@ -1,7 +1,7 @@
-"""Molecules drawn by RDKit, their groups of atoms in colour: atoms of a group and the bonds inside it are highlighted.
+"""Molecules drawn by RDKit: groups of atoms in colour, or numbers of atoms and bonds as shades.
 
-A bond that is cut stays a bare line, so that groups can be told apart without their colours. RDKit is imported when
-something is drawn.
+Atoms of a group and the bonds inside it are highlighted. A bond that is cut stays a bare line, so that groups can be
+told apart without their colours. RDKit is imported when something is drawn.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_rgb
 from PIL import Image
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
@@ -19,6 +21,9 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+#: Red, green and blue, each between 0 and 1.
+RGB = tuple[float, float, float]
 
 #: Paul Tol's light colours, which colour-blind readers can tell apart.
 COLOURS = ("#77AADD", "#EE8866", "#EEDD88", "#FFAABB", "#44BB99", "#BBCC33", "#99DDFF", "#AAAA00", "#DDDDDD")
@@ -80,33 +85,70 @@ def draw_groups(
         group: [N] numbers; equal numbers, equal colours, which repeat after nine.
         size: of the drawing, width and height in pixels.
     """
-    picture = render(smiles, bonds, group, size)
+    colours = [to_rgb(COLOURS[g % len(COLOURS)]) for g in group]
+    inside = {(u, v): colours[u] for u, v in np.asarray(bonds).T.tolist() if group[u] == group[v]}
+    _show(axes, render(smiles, colours, inside, size))
+
+
+def draw_shades(
+    axes: Axes,
+    smiles: str,
+    bonds: Tensor | np.ndarray,
+    atoms: Tensor | np.ndarray,
+    shares: Tensor | np.ndarray,
+    *,
+    mark: int | None = None,
+    size: tuple[int, int] = (420, 330),
+) -> None:
+    """Draw a molecule, its atoms and bonds the darker the larger their numbers: attention, probability of a cut.
+
+    Args:
+        smiles: of the molecule; its heavy atoms are in the order of ``atoms``.
+        bonds: [2, M], as for :func:`draw_groups`.
+        atoms: [N] numbers between 0 (white) and 1.
+        shares: [M] numbers between 0 (white) and 1, of the bonds.
+        mark: an atom in another colour, whatever its number.
+        size: of the drawing, width and height in pixels.
+    """
+    colours = [_shade(value) for value in atoms]
+    if mark is not None:
+        colours[mark] = to_rgb(COLOURS[1])
+    ends = np.asarray(bonds).T.tolist()
+    _show(axes, render(smiles, colours, {(u, v): _shade(p) for (u, v), p in zip(ends, shares, strict=True)}, size))
+
+
+def _shade(value: Tensor | float) -> RGB:
+    """White for 0, a blue on which letters can still be read for 1."""
+    red, green, blue, _ = colormaps["Blues"](0.8 * float(value))
+    return (red, green, blue) if value > 0 else (1.0, 1.0, 1.0)
+
+
+def _show(axes: Axes, picture: np.ndarray) -> None:
     axes.imshow(picture, interpolation="lanczos")
     axes.axis("off")
 
 
-def render(smiles: str, bonds: Tensor | np.ndarray, group: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """The drawing as an array [height, width, 3] of bytes."""
+def render(smiles: str, atoms: list[RGB], bonds: dict[tuple[int, int], RGB], size: tuple[int, int]) -> np.ndarray:
+    """The drawing as an array [height, width, 3] of bytes, with a colour for each atom and for some of the bonds."""
     chemistry: Any = import_module("rdkit.Chem")
     drawing: Any = import_module("rdkit.Chem.Draw.rdMolDraw2D")
     molecule = chemistry.MolFromSmiles(smiles)
-    if molecule is None or molecule.GetNumAtoms() != len(group):
-        raise ValueError(f"{smiles!r} is not a molecule of {len(group)} heavy atoms to RDKit.")
-    colours = [tuple(int(COLOURS[g % len(COLOURS)][k : k + 2], 16) / 255 for k in (1, 3, 5)) for g in group]
-    inside = {}
-    for u, v in np.asarray(bonds).T.tolist():
+    if molecule is None or molecule.GetNumAtoms() != len(atoms):
+        raise ValueError(f"{smiles!r} is not a molecule of {len(atoms)} heavy atoms to RDKit.")
+    colours = dict(enumerate(atoms))
+    lines = {}
+    for (u, v), colour in bonds.items():
         bond = molecule.GetBondBetweenAtoms(u, v)
-        if bond is not None and group[u] == group[v]:
-            inside[bond.GetIdx()] = colours[u]
+        if bond is not None:
+            lines[bond.GetIdx()] = colour
     canvas = drawing.MolDraw2DCairo(*size)
     options = canvas.drawOptions()
     options.useBWAtomPalette()
     options.fillHighlights, options.highlightRadius, options.highlightBondWidthMultiplier = True, 0.38, 16
     options.padding, options.fixedBondLength = 0.04, 60
-    atoms = range(len(group))
     drawing.PrepareAndDrawMolecule(
-        canvas, molecule, highlightAtoms=list(atoms), highlightAtomColors=dict(zip(atoms, colours, strict=True)),
-        highlightBonds=list(inside), highlightBondColors=inside,
+        canvas, molecule, highlightAtoms=list(colours), highlightAtomColors=colours,
+        highlightBonds=list(lines), highlightBondColors=lines,
     )  # fmt: skip
     canvas.FinishDrawing()
     return np.asarray(Image.open(io.BytesIO(canvas.GetDrawingText())).convert("RGB"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from advdiff.viz_molecules import COLOURS, draw_groups, groups, match, render
+from advdiff.viz_molecules import COLOURS, draw_groups, draw_shades, groups, match, render
 
 RING = torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
 
@@ -44,7 +44,10 @@ def test_match_keeps_the_partition_and_agrees_where_it_can():
 def test_a_drawing_shows_the_colours_of_its_groups():
     pytest.importorskip("rdkit")
     bonds = np.array([[0, 1, 2], [1, 2, 3]])
-    picture = render("CCCO", bonds, np.array([0, 0, 1, 1 + len(COLOURS)]), (200, 120))
+    figure, axes = plt.subplots()
+    draw_groups(axes, "CCCO", bonds, np.array([0, 0, 1, 1 + len(COLOURS)]), size=(200, 120))
+    picture = axes.images[0].get_array()
+    plt.close(figure)
     assert picture.shape == (120, 200, 3)
     seen = {tuple(pixel) for pixel in picture.reshape(-1, 3).tolist()}
     for place, colour in enumerate(COLOURS[:-1]):  # the last is grey, as are the edges of black lines
@@ -64,4 +67,27 @@ def test_a_drawing_of_a_salt_leaves_out_the_bond_that_rdkit_does_not_have():
 def test_what_is_no_such_molecule_is_refused():
     pytest.importorskip("rdkit")
     with pytest.raises(ValueError, match="heavy atoms"):
-        render("CCO", np.array([[0], [1]]), np.zeros(5, dtype=int), (100, 100))
+        render("CCO", [(1.0, 1.0, 1.0)] * 5, {}, (100, 100))
+
+
+def test_shades_darken_with_the_number_and_the_mark_has_its_own_colour():
+    pytest.importorskip("rdkit")
+
+    def drawn(atoms, shares, mark=None):
+        figure, axes = plt.subplots()
+        draw_shades(axes, "CCC", np.array([[0, 1], [1, 2]]), np.array(atoms), torch.tensor(shares), mark=mark)
+        picture = np.asarray(axes.images[0].get_array(), float)
+        plt.close(figure)
+        return picture
+
+    bare, atoms, bonds = (
+        drawn(a, b).mean() for a, b in (([0, 0, 0], [0, 0]), ([0, 1, 0], [0, 0]), ([0, 0, 0], [1, 0]))
+    )
+    assert bare > atoms and bare > bonds and drawn([0.0, 0.5, 0.0], [0.0, 0.0]).mean() > atoms
+    blue, red = (
+        picture[..., 2].mean() - picture[..., 0].mean()
+        for picture in (drawn([0, 1, 0], [0, 0]), drawn([0, 1, 0], [0, 0], 1))
+    )
+    assert blue > 0 > red
+    with pytest.raises(ValueError, match="zip"):
+        drawn([0, 0, 0], [0.5])

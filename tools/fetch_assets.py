@@ -1,4 +1,4 @@
-"""Fetch the browser code of the book, MathJax and the widgets, from pinned npm packages.
+"""Fetch what the pages of the book load, MathJax, the widgets and the type, from pinned npm packages.
 
     python tools/fetch_assets.py            # into _build/assets: what the pages load
     python tools/fetch_assets.py --tests    # into _build/test_assets: what only tests/browser loads
@@ -69,6 +69,28 @@ PACKAGES = [
         version="5.0.16",
         integrity="sha512-VCH1Uy0X1eMdW6jwkT0/Mfm42G5f5U8h0jIEGPYu5MHflgeGqwEf5Sdqw8p1gkU3Z1A1BpPL9SZnUFVPn8TLdg==",
         files={"LICENSE": "widgets/LICENSE"},
+    ),
+    Package(  # SIL OFL 1.1; one file holds all weights
+        name="@fontsource-variable/source-serif-4",
+        version="5.3.1",
+        integrity="sha512-4Rtay22SC4lMvw11r/+9kxANB6P3M0X8s1NudBC2v0J1KU2y3DcMoNcT3lBoZ/CqLirzf+StlO6UlJilyrvaUg==",
+        files={
+            "files/source-serif-4-latin-wght-normal.woff2": "fonts/serif.woff2",
+            "files/source-serif-4-latin-wght-italic.woff2": "fonts/serif-italic.woff2",
+            "files/source-serif-4-greek-wght-normal.woff2": "fonts/serif-greek.woff2",
+            "LICENSE": "fonts/serif.LICENSE",
+        },
+    ),
+    Package(  # SIL OFL 1.1
+        name="@fontsource-variable/source-sans-3",
+        version="5.3.0",
+        integrity="sha512-dpi0GZk7EQe2tYpg6Q0Fx0OmUgnuGu+0rHPgtXqtKhglYmJuP7jZ12Mu1uN+NfRaJRY1Emn8AQJEWzmoZ4wa9g==",
+        files={
+            "files/source-sans-3-latin-wght-normal.woff2": "fonts/sans.woff2",
+            "files/source-sans-3-latin-wght-italic.woff2": "fonts/sans-italic.woff2",
+            "files/source-sans-3-greek-wght-normal.woff2": "fonts/sans-greek.woff2",
+            "LICENSE": "fonts/sans.LICENSE",
+        },
     ),
 ]
 

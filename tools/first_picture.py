@@ -1,4 +1,4 @@
-"""Draw the picture of the landing page: one drop of colour on a graph, carried, mixed, and both."""
+"""Draw the four discs of the landing page: a drop of colour on a graph, mixed, carried, and both."""
 
 from __future__ import annotations
 
@@ -37,32 +37,31 @@ def whirl(seed: int = 3) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
     return places, torch.from_numpy(both.T.copy()), torch.from_numpy(weight)
 
 
-def main(path: Path = Path("book/images/first_picture.png")) -> None:
+def main(folder: Path = Path("book/images")) -> None:
     places, edge_index, weight = whirl()
     V = advdiff.normalize_adjacency(edge_index, NODES, weight, kind="row")
     points = torch.from_numpy(places)
     C = advdiff.Attention(points, points)
     start = torch.from_numpy(np.exp(-((places - [0.55, 0.0]) ** 2).sum(1) / 0.012))
     flows = {
-        "a drop of colour\n$Z(0)$": None,
-        "attention mixes it\n$e^{-(I-C)T}$": advdiff.Generator(coupling=C),
-        "the edges carry it\n$e^{-(I-\\beta V)T}$": advdiff.Generator(velocity=V, beta=BETA),
-        "advective diffusion\n$e^{-(I-C-\\beta V)T}$": advdiff.Generator(C, V, beta=BETA),
+        "drop": None,
+        "attention": advdiff.Generator(coupling=C),
+        "edges": advdiff.Generator(velocity=V, beta=BETA),
+        "both": advdiff.Generator(C, V, beta=BETA),
     }
-    with viz.style():
-        figure, panels = plt.subplots(1, len(flows), figsize=(11.5, 3.4), facecolor=NIGHT)
-        for axes, (name, L) in zip(panels, flows.items(), strict=True):
-            state = start if L is None else advdiff.exponential(L, start, TIME)
-            # Shares of the largest value: the eye compares shapes, not the growth e^{βT}.
-            shade = (state / state.max()).clamp(min=0.0).pow(0.6)
-            lines = places[edge_index.numpy().T[: edge_index.shape[1] // 2]]
-            axes.add_collection(LineCollection(list(lines), colors="#4a4668", linewidths=0.3, zorder=1))
-            axes.scatter(*places.T, c=shade, s=10, cmap="inferno", vmin=-0.12, vmax=1, linewidths=0, zorder=2)
-            axes.set_aspect("equal")
-            axes.axis("off")
-            axes.set_title(name, color="white")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(viz.png(figure, dpi=130, colours=256))
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = list(places[edge_index.numpy().T[: edge_index.shape[1] // 2]])
+    for name, L in flows.items():
+        state = start if L is None else advdiff.exponential(L, start, TIME)
+        # Shares of the largest value: the eye compares shapes, not the growth e^{βT}.
+        shade = (state / state.max()).clamp(min=0.0).pow(0.6)
+        figure = plt.figure(figsize=(3, 3), facecolor=NIGHT)
+        axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
+        axes.add_collection(LineCollection(lines, colors="#4a4668", linewidths=0.3, zorder=1))
+        axes.scatter(*places.T, c=shade, s=11, cmap="inferno", vmin=-0.12, vmax=1, linewidths=0, zorder=2)
+        axes.set_aspect("equal")
+        axes.axis("off")
+        (folder / f"first_{name}.png").write_bytes(viz.png(figure, dpi=140, colours=128))
 
 
 if __name__ == "__main__":

@@ -47,6 +47,7 @@ def lists(texts: Sequence[str]) -> dict[str, list[Any]]:
 def add_data_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
     """One flag for every option of the recipe's data; several values mean each of them."""
     group = parser.add_argument_group("data")
+    quick = recipe.quick.options
     for name, option in recipe.options.items():
         usual = " ".join(map(str, option.default)) if isinstance(option.default, tuple) else str(option.default)
         known = f"one or more of {', '.join(option.choices)}; " if option.choices else ""
@@ -57,7 +58,7 @@ def add_data_options(parser: argparse.ArgumentParser, recipe: Recipe) -> None:
             type=value,
             metavar="VALUE",
             help=f"{option.help}: {known}by default {usual}"
-            + ("" if option.choices else " (less in the quick profile)"),
+            + (f" ({quick[name]} in the quick profile)" if name in quick else ""),
         )
 
 

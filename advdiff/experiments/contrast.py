@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 from scipy import stats
@@ -26,6 +27,7 @@ class Contrast:
             ROC-AUC are in per cent.
         low, high: 95 % interval; infinite with a single seed.
         seeds: of either.
+        p: p-value of Welch's test: how probable a difference of this size is if there is none; 1 with a single seed.
     """
 
     model: str
@@ -34,6 +36,7 @@ class Contrast:
     low: float
     high: float
     seeds: tuple[int, int]
+    p: float = 1.0
 
     @property
     def verdict(self) -> str:
@@ -95,8 +98,40 @@ def contrasts(
     result = []
     for name in names:
         gain, low, high = welch(values[model], values[name])  # type: ignore[arg-type]
-        result.append(Contrast(model, name, gain, low, high, (values[model].size, values[name].size)))
+        p = p_value(values[model], values[name])  # type: ignore[arg-type]
+        result.append(Contrast(model, name, gain, low, high, (values[model].size, values[name].size), p))
     return result
+
+
+def p_value(first: Sequence[float], second: Sequence[float]) -> float:
+    """Two-sided p-value of Welch's test for equal means; 1 where a group has fewer than two numbers.
+
+    Example:
+        >>> round(p_value([3.0, 4.0, 5.0], [1.0, 2.0, 3.0]), 3)
+        0.07
+    """
+    if min(len(first), len(second)) < 2:
+        return 1.0
+    if np.ptp(first) == 0.0 == np.ptp(second):
+        return float(np.mean(first) == np.mean(second))
+    return float(stats.ttest_ind(first, second, equal_var=False).pvalue)
+
+
+def holm(found: Iterable[Contrast], level: float = 0.05) -> list[Contrast]:
+    """Those contrasts that are clear even if the chance of *any* false one shall stay below ``level``.
+
+    Holm's correction: go from the smallest p-value to the largest, ask the k-th of m to be at most level/(m − k + 1),
+    and stop at the first that is not.
+
+    Example:
+        >>> clear = Contrast("a", "b", 2.0, 1.0, 3.0, (3, 3), p=0.01)
+        >>> unclear = Contrast("a", "c", 1.0, 0.1, 1.9, (3, 3), p=0.04)
+        >>> [each.other for each in holm([unclear, clear, Contrast("a", "d", 1.0, 0.1, 1.9, (3, 3), p=0.03)])]
+        ['b']
+    """
+    ordered = sorted(found, key=lambda each: each.p)
+    limits = (level / (len(ordered) - k) for k in range(len(ordered)))
+    return [each for each, _ in takewhile(lambda pair: pair[0].p <= pair[1], zip(ordered, limits, strict=True))]
 
 
 def _known(values: np.ndarray) -> np.ndarray:

@@ -45,6 +45,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "graphgps": {"color": "#66C2A5", "marker": "1", "label": "GraphGPS"},
     "difformer": {"color": "#6A3D9A", "marker": "P", "label": "DIFFormer"},
 }
+#: What a model is called in prose and figures.
+NAMES: dict[str, str] = {model: style["label"] for model, style in STYLES.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -108,13 +108,16 @@ class AdvDiffConv(nn.Module):
         if self.edge is not None:
             self.edge.reset_parameters()
 
+    def attention(self, x: Tensor, batch: Tensor | None = None) -> Attention | None:
+        """C_h of every head, as x induces it; None with ``diffusion=False``."""
+        if self.query is None or self.key is None:
+            return None
+        shape = (x.size(0), self.heads, self.in_channels)
+        return Attention(self.query(x).view(shape), self.key(x).view(shape), batch)
+
     def generator(self, x: Tensor, velocity: Velocity, batch: Tensor | None = None) -> Generator:
         """L_h = I − C_h − βV of every head, with the attention that x induces."""
-        if self.query is None or self.key is None:
-            return Generator(None, velocity, self.beta)
-        shape = (x.size(0), self.heads, self.in_channels)
-        attention = Attention(self.query(x).view(shape), self.key(x).view(shape), batch)
-        return Generator(attention, velocity, self.beta)
+        return Generator(self.attention(x, batch), velocity, self.beta)
 
     def forward(
         self,

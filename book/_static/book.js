@@ -1,4 +1,4 @@
-// What neither the theme nor the widgets can be configured to do: names for those who cannot see the page.
+// What neither the theme nor the widgets can be configured to do: names for those who cannot see the page, and type.
 (() => {
   const words = text => text.replace(/\\[()]|[\\{}$]/g, "").trim(); // \(\beta\) is read as "beta"
 
@@ -41,9 +41,33 @@
     }
   }
 
+  // Nor shall a number and its unit part.
+  function keepUnits() {
+    const walker = document.createTreeWalker(document.querySelector(".bd-article") ?? document.body, NodeFilter.SHOW_TEXT);
+    for (let text = walker.nextNode(); text; text = walker.nextNode())
+      if (/\d (%|[GMk]?B\b|m?s\b)/.test(text.data) && !text.parentElement.closest("pre, code"))
+        text.data = text.data.replace(/(\d) (?=%|[GMk]?B\b|m?s\b)/g, "$1\u00a0");
+  }
+
+  // Claims are plain text, as a notebook prints them: e^(-LT), z_u. On the page powers are raised and indices lowered.
+  function typesetClaims() {
+    const power = /\^(?:\(((?:[^()]|\((?:[^()]|\([^()]*\))*\)){2,})\)|(-?\([^()]*\)|\u2016\w\u2016|-?\w+(?:\/\d)?))/u;
+    const index = /(?<=(?<![\p{L}\d])\p{L}|\u2016)_([\p{L}\d]{1,3}(?:-model|-label|,\d+)?)(?![\p{L}\d_])/u;
+    const either = new RegExp(`${power.source}|${index.source}`, "gu");
+    for (const cell of document.querySelectorAll("table.claims td, table.claims td *"))
+      for (const text of [...cell.childNodes].filter(node => node.nodeType === Node.TEXT_NODE && node.data.search(either) >= 0)) {
+        const parts = document.createElement("span");
+        parts.innerHTML = text.data.replace(/[&<>]/g, sign => `&#${sign.charCodeAt(0)};`).replace(either,
+          (_, inner, bare, low) => low ? `<sub>${low}</sub>` : `<sup>${(inner ?? bare).replace(/-/g, "\u2212")}</sup>`);
+        text.replaceWith(parts);
+      }
+  }
+
   window.addEventListener("load", () =>
     (window.MathJax?.startup?.promise ?? Promise.resolve()).then(keepPunctuation).then(reachBoxes));
   document.addEventListener("DOMContentLoaded", () => {
+    typesetClaims();
+    keepUnits();
     // Here the visible text says more than the label that would replace it.
     for (const element of document.querySelectorAll(".cell summary, .search-button-field"))
       element.removeAttribute("aria-label");

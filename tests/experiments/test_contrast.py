@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pytest
 from scipy import stats
 
-from advdiff.experiments.contrast import Contrast, contrasts, welch
+from advdiff.experiments.contrast import Contrast, contrasts, holm, p_value, welch
 from advdiff.experiments.figures import gains, rank
 from tests.experiments.test_tables import twitch
 
@@ -27,6 +27,25 @@ def test_welch_is_scipys():
     assert gain == pytest.approx(sum(FIRST) / 3 - sum(SECOND) / 3)
     assert (low, high) == pytest.approx((theirs.low, theirs.high))
     assert welch([1.0, 1.0], [0.5, 0.5]) == (0.5, 0.5, 0.5)
+
+
+def test_p_values_are_scipys_and_small_groups_have_none():
+    assert p_value(FIRST, SECOND) == pytest.approx(stats.ttest_ind(FIRST, SECOND, equal_var=False).pvalue)
+    assert p_value(FIRST, [0.6]) == 1.0
+    assert (p_value([1.0, 1.0], [0.5, 0.5]), p_value([1.0, 1.0], [1.0, 1.0])) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("values", "kept"),
+    [
+        ([0.01, 0.02, 0.04], [0.01, 0.02, 0.04]),  # 0.05/3, 0.05/2, 0.05/1
+        ([0.04, 0.02, 0.03], []),  # the smallest misses 0.05/3, and then none counts
+        ([0.9, 0.001, 0.03], [0.001]),
+        ([], []),
+    ],
+)
+def test_holm_stops_at_the_first_that_is_not_clear(values, kept):
+    assert [each.p for each in holm(Contrast("a", "b", 1.0, 0.5, 1.5, (3, 3), p) for p in values)] == kept
 
 
 def test_gains_point_towards_the_better_model_whatever_the_metric():
