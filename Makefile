@@ -41,7 +41,7 @@ export ADVDIFF_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install book test browser quick unit nbval notebooks lint typecheck bench clean distclean
+.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck bench clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,10 @@ test: lint typecheck unit nbval book ## everything that CI checks
 browser: $(STAMP) $(AXE) ## open every page of the built book in Chromium
 	@test -f _build/html/index.html || { echo 'There is no built book: run `make book` first.'; exit 1; }
 	$(BIN)/python -m pytest -n 0 -q tests/browser
+
+pdf: $(STAMP) ## print the built book into _build/advdiff.pdf, with Chromium
+	@test -f _build/html/index.html || { echo 'There is no built book: run `make book` first.'; exit 1; }
+	$(BIN)/python -m tools.book_pdf
 
 quick: $(STAMP) ## the inner loop: ruff and the fast tests
 	$(BIN)/ruff check .

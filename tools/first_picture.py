@@ -58,7 +58,9 @@ def main(folder: Path = Path("book/images")) -> None:
         figure = plt.figure(figsize=(3, 3), facecolor=NIGHT)
         axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
         axes.add_collection(LineCollection(lines, colors="#4a4668", linewidths=0.3, zorder=1))
-        axes.scatter(*places.T, c=shade, s=11, cmap="inferno", vmin=-0.12, vmax=1, linewidths=0, zorder=2)
+        axes.scatter(
+            places[:, 0], places[:, 1], c=shade, s=11, cmap="inferno", vmin=-0.12, vmax=1, linewidths=0, zorder=2
+        )
         axes.set_aspect("equal")
         axes.axis("off")
         (folder / f"first_{name}.png").write_bytes(viz.png(figure, dpi=140, colours=128))

@@ -32,7 +32,7 @@ OPTIONS = (
     f"--window-size={DESKTOP[0]},{DESKTOP[1]}",
 )
 
-# The page is ready when its formulas are typeset and its widgets drawn, or when they did not come in time.
+# The page is ready when formulas are typeset, widgets drawn, images and fonts there, or did not come in time.
 READY = """
 const done = arguments[arguments.length - 1], end = Date.now() + 20000;
 const views = 'script[type="application/vnd.jupyter.widget-view+json"]';
@@ -43,6 +43,7 @@ const drawn = script => script.parentElement.querySelector(".jupyter-widgets");
     await new Promise(resolve => setTimeout(resolve, 50));
   for (const image of document.images) image.loading = "eager";
   await Promise.all([...document.images].map(image => image.decode().catch(() => 0)));
+  await document.fonts.ready;
   done(true);
 })();
 """

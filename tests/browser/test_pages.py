@@ -88,6 +88,13 @@ def test_formulas_are_typeset(page: Browser) -> None:
     assert page.run(RAW_TEX) == []
 
 
+def test_claims_are_typeset_and_the_type_of_the_book_is_there(page: Browser) -> None:
+    cells = "[...document.querySelectorAll('table.claims td')].map(cell => cell.textContent)"
+    assert page.run(f"return {cells}.filter(text => /\\^|(^|[^\\w])[A-Za-z]_[A-Za-z0-9]/.test(text))") == []
+    faces = page.run("return [...document.fonts].filter(face => face.family.includes('Book')).map(face => face.status)")
+    assert "loaded" in faces and "error" not in faces
+
+
 def test_images_are_there_and_described(page: Browser) -> None:
     assert page.run(IMAGES) == {"broken": [], "nameless": []}
 
