@@ -104,7 +104,9 @@ def png(figure: Figure, dpi: int = 90, colours: int = 64) -> bytes:
     drawn, reduced = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=dpi)
     plt.close(figure)
-    Image.open(drawn).convert("RGB").quantize(colours).save(reduced, format="png", optimize=True)
+    # This method keeps the colour of a small spot, such as one marked node, which the usual one mixes with others.
+    palette = Image.open(drawn).convert("RGB").quantize(colours, method=Image.Quantize.MAXCOVERAGE)
+    palette.save(reduced, format="png", optimize=True)
     return reduced.getvalue()
 
 
