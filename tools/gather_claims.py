@@ -49,7 +49,7 @@ those.
 
 A verdict is about one sentence, not about the paper: a model may do well for other reasons than those given for it.
 
-There are {total} claims so far. {paper} of them are statements of the paper: {paper_verdicts}. The other {own} are
+There are {total} claims. {paper} of them are statements of the paper: {paper_verdicts}. The other {own} are
 statements of this book, most of them put in place of one that needs a condition, some of them guesses that a chapter
 puts to the test: {own_verdicts}.
 
