@@ -393,5 +393,5 @@ def test_every_model_learns(name: str) -> None:
 
 def test_public_names() -> None:
     assert set(advdiff.nn.__all__) == {
-        *("AdvDIFFormer", "AdvDiffConv", "GraphModel", "build", "model_names", "model_settings"),
+        *("AdvDIFFormer", "AdvDiffConv", "GraphModel", "attention_maps", "build", "model_names", "model_settings"),
     }
