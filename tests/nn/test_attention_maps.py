@@ -37,3 +37,11 @@ def test_one_head_graphs_of_a_batch_and_models_without_attention():
     for other in (build("gcn", 3, 8, 2), build("advdifformer-s", 3, 8, 2, diffusion=False)):
         with pytest.raises(ValueError, match="no layer with attention"):
             attention_maps(other, lambda model: model(torch.randn(5, 3), EDGES))
+
+
+@pytest.mark.parametrize("device", ["meta", pytest.param("cuda", marks=pytest.mark.cuda)])
+def test_they_stay_on_the_device_of_the_input(device):
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    model, x, edges = build("advdifformer-s", 3, 8, 2).to(device), torch.randn(3, 3, device=device), EDGES.to(device)
+    assert attention_maps(model, lambda model: model(x, edges)).device.type == device
