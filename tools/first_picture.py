@@ -63,7 +63,7 @@ def main(folder: Path = Path("book/images")) -> None:
         )
         axes.set_aspect("equal")
         axes.axis("off")
-        (folder / f"first_{name}.png").write_bytes(viz.png(figure, dpi=140, colours=128))
+        (folder / f"first_{name}.png").write_bytes(viz.png(figure, dpi=140, colours=256))
 
 
 if __name__ == "__main__":
