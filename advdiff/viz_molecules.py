@@ -114,6 +114,8 @@ def draw_shades(
     if mark is not None:
         colours[mark] = to_rgb(COLOURS[1])
     ends = np.asarray(bonds).T.tolist()
+    if len(ends) != len(shares):
+        raise ValueError(f"there are {len(ends)} bonds and {len(shares)} shares; each bond needs one.")
     _show(axes, render(smiles, colours, {(u, v): _shade(p) for (u, v), p in zip(ends, shares, strict=True)}, size))
 
 

@@ -89,5 +89,5 @@ def test_shades_darken_with_the_number_and_the_mark_has_its_own_colour():
         for picture in (drawn([0, 1, 0], [0, 0]), drawn([0, 1, 0], [0, 0], 1))
     )
     assert blue > 0 > red
-    with pytest.raises(ValueError, match="zip"):
+    with pytest.raises(ValueError, match="2 bonds and 1 shares"):
         drawn([0, 0, 0], [0.5])
