@@ -80,7 +80,6 @@ browser: $(STAMP) $(AXE) ## open every page of the built book in Chromium
 	$(BIN)/python -m pytest -n 0 -q tests/browser
 
 pdf: $(STAMP) ## print the built book into _build/advdiff.pdf, with Chromium
-	@test -f _build/html/index.html || { echo 'There is no built book: run `make book` first.'; exit 1; }
 	$(BIN)/python -m tools.book_pdf
 
 quick: $(STAMP) ## the inner loop: ruff and the fast tests

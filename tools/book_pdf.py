@@ -1,4 +1,4 @@
-"""Print the built book into one PDF, with the headless Chromium of tests/browser.
+"""Print the built book into one PDF, with the headless Chromium that tests the pages.
 
     python -m tools.book_pdf    # _build/html → _build/advdiff.pdf
 
@@ -23,9 +23,9 @@ import yaml
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import ArrayObject, DictionaryObject, Fit, NameObject, NullObject
 
-from tests.browser import chromium, site
+from tools import built_book, chromium
 
-PDF = site.HTML.with_name("advdiff.pdf")
+PDF = built_book.HTML.with_name("advdiff.pdf")
 # A4 in inches; the margins are those of the style sheet. Tags would be lost when the parts are joined.
 PRINT = {"paperWidth": 210 / 25.4, "paperHeight": 297 / 25.4, "printBackground": True, "generateTaggedPDF": False}
 
@@ -183,19 +183,19 @@ def bind(printed: dict[str, Sheets], lines: Sequence[Entry], server: str, about:
 
 
 def main(target: Path = PDF) -> None:
-    if not site.PAGES:
+    if not built_book.PAGES:
         sys.exit("There is no built book: run `make book` first.")
     if chromium.find_browser() is None:
         sys.exit("The PDF is printed by Chromium: install the packages chromium and chromium-driver.")
-    lines = contents(yaml.safe_load((site.ROOT / "_toc.yml").read_text(encoding="utf-8")))
-    about = yaml.safe_load((site.ROOT / "_config.yml").read_text(encoding="utf-8"))
-    with site.serve() as server, chromium.start(server) as browser:
+    lines = contents(yaml.safe_load((built_book.ROOT / "_toc.yml").read_text(encoding="utf-8")))
+    about = yaml.safe_load((built_book.ROOT / "_config.yml").read_text(encoding="utf-8"))
+    with built_book.serve() as server, chromium.start(server) as browser:
         printed = print_pages(browser, [line.page for line in lines if line.page])
     writer = bind(printed, lines, server, about)
     temporary = target.with_name(f".{target.name}")
     writer.write(temporary)
     os.replace(temporary, target)
-    print(f"\n{target.relative_to(site.ROOT)}: {len(writer.pages)} pages, {target.stat().st_size / 1e6:.1f} MB")
+    print(f"\n{target.relative_to(built_book.ROOT)}: {len(writer.pages)} pages, {target.stat().st_size / 1e6:.1f} MB")
 
 
 if __name__ == "__main__":

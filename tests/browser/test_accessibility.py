@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser import site
-from tests.browser.chromium import Browser
+from tools import built_book
+from tools.chromium import Browser
 
-AXE = site.ROOT / "_build" / "test_assets" / "axe.min.js"
+AXE = built_book.ROOT / "_build" / "test_assets" / "axe.min.js"
 PAGES = [
     "book/index.html",
     "notebooks/02_advective_diffusion.html",
@@ -35,7 +35,7 @@ axe.run({runOnly: arguments[0], resultTypes: ["violations"], elementRef: false})
 STANDARD = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name in site.PAGES])
+@pytest.mark.parametrize("name", [name for name in PAGES if name in built_book.PAGES])
 def test_no_serious_violation(browser: Browser, name: str) -> None:
     if not AXE.is_file():
         pytest.skip("axe-core is not there: `make browser` fetches it")

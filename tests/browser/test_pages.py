@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from selenium.webdriver.common.keys import Keys
 
-from tests.browser.chromium import PHONE, Browser
+from tools.chromium import PHONE, Browser
 
 FORMULAS = """
 const untypeset = [...document.querySelectorAll("span.math, div.math")]

@@ -9,9 +9,9 @@ import pytest
 import yaml
 from pypdf import PdfReader
 
-from tests.browser import site
-from tests.browser.chromium import Browser
+from tools import built_book
 from tools.book_pdf import Entry, Sheets, bind, contents, print_pages
+from tools.chromium import Browser
 
 PART, CITE, BIBLIOGRAPHY = PAGES = ["book/part1.html", "book/how_to_cite.html", "book/bibliography.html"]
 TITLES = ["About Part I", "How to cite", "Bibliography"]
@@ -91,8 +91,10 @@ def test_links_from_page_to_page_lead_to_their_place(pdf: PdfReader, texts: list
 
 
 def test_contents_are_those_of_the_book() -> None:
-    lines = contents(yaml.safe_load((site.ROOT / "_toc.yml").read_text(encoding="utf-8")))
+    lines = contents(yaml.safe_load((built_book.ROOT / "_toc.yml").read_text(encoding="utf-8")))
     pages = [line.page for line in lines if line.page]
-    assert sorted(pages) == [page for page in site.PAGES if "/" in page], "pages at the root are indices and the search"
+    assert sorted(pages) == [page for page in built_book.PAGES if "/" in page], (
+        "pages at the root are indices and the search"
+    )
     assert lines[0] == Entry(0, "book/index.html")
     assert lines[1].caption and not lines[1].page and lines[2].level == 1

@@ -12,7 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 HTML = ROOT / "_build" / "html"
 REDIRECT = re.compile(r'<meta http-equiv="Refresh" content="0; url=([^"]+)"')
 # The pages that are read; the templates in _static are for Sphinx itself.
