@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import signal
 import traceback
 import warnings
 from collections.abc import Callable, Generator, Sequence
@@ -124,12 +125,17 @@ def _write(path: Path, record: Record) -> None:
         ) from error
 
 
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process of a terminal. The parent ends its workers; by themselves they print tracebacks."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _local(work: Work, jobs: Sequence[Job], workers: int) -> Generator[Result, None, None]:
     """Processes of this machine, by joblib. Closing the iterator, as an interrupt does, ends them."""
     import joblib
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1, initializer=_leave_interrupts_to_the_parent):
         parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
         results = parallel(joblib.delayed(work)(job) for job in jobs)
         try:
