@@ -85,7 +85,9 @@ class Browser:
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
 
     def set_theme(self, theme: str) -> None:
+        """Light or dark, at once: some buttons fade from one to the other, and would be looked at half-way."""
         self.run("for (const key of ['theme', 'mode']) document.documentElement.dataset[key] = arguments[0]", theme)
+        self.run("for (const fade of document.getAnimations()) if (fade instanceof CSSTransition) fade.finish()")
 
     def requests(self) -> list[str]:
         """The addresses that the page asked for, those inside the page itself left out."""
