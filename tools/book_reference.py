@@ -104,10 +104,9 @@ def model_lines() -> Iterator[str]:
     yield from ("   * - name", "     - made of", "     - settings of its own, and other defaults")
     for name in model_names():
         spec = MODELS[name]
-        parts: list[Any] = [spec.layer, spec.last] if isinstance(spec, Spec) else [AdvDIFFormer]
-        made_of = ", ".join(f":class:`~{_path(part)}`" for part in parts if part is not None)
+        part: Any = spec.layer if isinstance(spec, Spec) else AdvDIFFormer
         own = {key: value for key, value in model_settings(name).items() if COMMON.get(key, inspect) != value}
-        yield from (f"   * - ``{name}``", f"     - {made_of}")
+        yield from (f"   * - ``{name}``", f"     - :class:`~{_path(part)}`")
         yield "     - " + (", ".join(f"``{key}={value!r}``" for key, value in own.items()) or "none")
 
 

@@ -1,7 +1,7 @@
 """Execute notebooks in place, with progress and the time that each one took.
 
-    python tools/execute_notebooks.py                     all of notebooks/
-    python tools/execute_notebooks.py notebooks/02_*.ipynb
+    python -m tools.execute_notebooks                     all of notebooks/
+    python -m tools.execute_notebooks notebooks/02_*.ipynb
 
 A notebook is written only after it ran to its end, and atomically, so that an interrupted run leaves the
 committed file as it was. What differs between machines for no good reason (timings of cells, the version of
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -22,6 +21,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from tqdm.auto import tqdm
+
+from advdiff.atomic import replacing
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 RUN_FAILURES = (CellExecutionError, CellTimeoutError, DeadKernelError)
@@ -52,17 +53,10 @@ def normalise(notebook: NotebookNode) -> None:
         cell.metadata.pop("collapsed", None)
 
 
-def write_atomically(notebook: NotebookNode, path: Path) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=".tmp")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            nbformat.write(notebook, file)
-        if path.exists():
-            temporary.chmod(path.stat().st_mode)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def write(notebook: NotebookNode, path: Path) -> None:
+    """Put the notebook in the place of the file at path, whole or not at all."""
+    with replacing(path) as file:
+        file.write(nbformat.writes(notebook).encode() + b"\n")
 
 
 def execute(path: Path, timeout: int) -> float:
@@ -99,7 +93,7 @@ def execute(path: Path, timeout: int) -> float:
         seconds = time.perf_counter() - start
 
     normalise(notebook)
-    write_atomically(notebook, path)
+    write(notebook, path)
     return seconds
 
 

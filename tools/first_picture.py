@@ -15,16 +15,16 @@ import advdiff
 from advdiff import viz
 
 NODES, BETA, TIME = 1600, 18.0, 1.25
-NIGHT = "#13111f"  # the same card on light and dark pages
+BACKGROUND = "#13111f"  # the same card on light and dark pages
 
 
-def whirl(seed: int = 3) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
+def disc_with_current(seed: int = 3) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
     """Nodes on a disc joined to their neighbours; an edge weighs what a current around the centre carries along it."""
-    dice = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     # A sunflower's seeds, slightly shaken: even, without a grid to see.
     k = np.arange(NODES) + 0.5
     radius, angle = np.sqrt(k / NODES), k * np.pi * (1 + 5**0.5)
-    places = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1) + dice.normal(0, 0.006, (NODES, 2))
+    places = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1) + rng.normal(0, 0.006, (NODES, 2))
     corners = Delaunay(places).simplices
     sides = np.concatenate([corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]]])
     ends = np.unique(np.sort(sides, axis=1), axis=0)
@@ -38,7 +38,7 @@ def whirl(seed: int = 3) -> tuple[np.ndarray, torch.Tensor, torch.Tensor]:
 
 
 def main(folder: Path = Path("book/images")) -> None:
-    places, edge_index, weight = whirl()
+    places, edge_index, weight = disc_with_current()
     V = advdiff.normalize_adjacency(edge_index, NODES, weight, kind="row")
     points = torch.from_numpy(places)
     C = advdiff.Attention(points, points)
@@ -55,7 +55,7 @@ def main(folder: Path = Path("book/images")) -> None:
         state = start if L is None else advdiff.exponential(L, start, TIME)
         # Shares of the largest value: the eye compares shapes, not the growth e^{βT}.
         shade = (state / state.max()).clamp(min=0.0).pow(0.6)
-        figure = plt.figure(figsize=(3, 3), facecolor=NIGHT)
+        figure = plt.figure(figsize=(3, 3), facecolor=BACKGROUND)
         axes = figure.add_axes((0.02, 0.02, 0.96, 0.96))
         axes.add_collection(LineCollection(lines, colors="#4a4668", linewidths=0.3, zorder=1))
         axes.scatter(

@@ -1,10 +1,11 @@
 """Gather the claims of all chapters: write book/claims.md and its picture from the outputs of the notebooks.
 
-    python tools/gather_claims.py             write both files
-    python tools/gather_claims.py --check     write nothing; fail if a file would change
+    python -m tools.gather_claims             write both files
+    python -m tools.gather_claims --check     write nothing; fail if a file would change
 
-Every chapter ends with its ledger of claims. This reads the tables that the executed notebooks show, so nothing on the
-page is typed by hand. `make notebooks` runs it, and a test compares the committed files with what it would write.
+Every chapter ends with its ledger of claims. This reads the JSON that the executed notebooks hold beside the table, so
+nothing on the page is typed by hand. `make notebooks` runs it, and a test compares the committed files with what it
+would write.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from advdiff.theory.claims import VERDICTS, Claim, Ledger
+from advdiff.claims import MIME_TYPE, VERDICTS, Claim, Ledger
+from tools import claims_picture
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("book/claims.md")
@@ -96,17 +97,18 @@ def read_chapter(path: Path, root: Path) -> Chapter:
         (place, output["data"])
         for place, cell in enumerate(cells)
         for output in cell.get("outputs", [])
-        if 'class="table claims"' in _text(output.get("data", {}).get("text/html", ""))
+        if MIME_TYPE in output.get("data", {})
     ]
     if len(found) != 1:
         sys.exit(f"{name} shows {len(found)} ledgers of claims and should show one; execute it with `make notebooks`")
     place, data = found[0]
     try:
-        ledger = Ledger.parse(_text(data["text/html"]))
+        ledger = Ledger.from_rows(data[MIME_TYPE])
     except ValueError as error:
         sys.exit(f"{name}: {error}")
-    if repr(ledger) != _text(data["text/plain"]):
-        sys.exit(f"{name}: the claims in text and in HTML differ; execute it with `make notebooks`")
+    shown = {mime: _text(data[mime]) for mime in ("text/html", "text/plain")}
+    if ledger._repr_mimebundle_() != {MIME_TYPE: data[MIME_TYPE], **shown}:
+        sys.exit(f"{name}: the claims in JSON and those that are shown differ; execute it with `make notebooks`")
     if not path.stem.startswith(f"{ledger.chapter:02d}_"):
         sys.exit(f"{name} has the claims of chapter {ledger.chapter}")
     headings = _headings(cells[:place])
@@ -217,60 +219,13 @@ def page(chapters: Sequence[Chapter]) -> str:
     return "\n\n".join([head.rstrip("\n"), summary(chapters), *map(table, chapters)]) + "\n"
 
 
-# ------------------------------------------------------------------------------------------------- the picture
-
-SIDE, PITCH, LEFT, TOP = 22, 28, 248, 26
-# Okabe and Ito's colours, as in the book's figures; the marks tell the verdicts apart without them.
-COLOURS = {"holds": "#0072B2", "holds with a condition": "#E69F00", "fails": "#D55E00"}
-GLYPHS = {
-    "holds": '<path d="M6 11.5 L9.7 15.2 L16.2 7.6" fill="none" stroke="{ink}" stroke-width="2.4"/>',
-    "holds with a condition": '<circle cx="11" cy="11" r="5" fill="none" stroke="{ink}" stroke-width="1.6"/>'
-    '<path d="M11 6 A5 5 0 0 0 11 16 Z" fill="{ink}"/>',
-    "fails": '<path d="M7 7 L15 15 M15 7 L7 15" fill="none" stroke="{ink}" stroke-width="2.4"/>',
-}
-
-
-def square(claim: Claim, x: int, y: int) -> str:
-    colour = COLOURS[claim.verdict]
-    fill, ink = (colour, "#ffffff") if claim.of_the_paper else ("#ffffff", colour)
-    return (
-        f'<g transform="translate({x} {y})"><title>{escape(f"{claim.number} {claim.verdict}")}</title>'
-        f'<rect x="1" y="1" width="{SIDE - 2}" height="{SIDE - 2}" rx="3" fill="{fill}" stroke="{colour}"'
-        f' stroke-width="1.6"/>{GLYPHS[claim.verdict].format(ink=ink)}</g>'
-    )
-
-
-def picture(chapters: Sequence[Chapter]) -> str:
-    """The text of book/images/claims.svg: a row of squares per chapter."""
-    longest = max((len(chapter.claims) for chapter in chapters), default=0)
-    width, height = LEFT + longest * PITCH + 8, TOP + len(chapters) * PITCH + 4
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-        ' role="img" font-family="Helvetica, Arial, sans-serif">',
-        "<!-- Made by tools/gather_claims.py from the outputs of the notebooks. -->",
-        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
-    ]
-    lines += [
-        f'<text x="{LEFT + k * PITCH + SIDE / 2:g}" y="16" font-size="11" fill="#777777" text-anchor="middle">{k + 1}'
-        "</text>"
-        for k in range(longest)
-    ]
-    for row, chapter in enumerate(chapters):
-        y = TOP + row * PITCH
-        lines.append(
-            f'<text x="{LEFT - 12}" y="{y + 16}" font-size="14" fill="#222222" text-anchor="end">'
-            f"{chapter.ledger.chapter}. {escape(chapter.title)}</text>"
-        )
-        lines += [square(claim, LEFT + k * PITCH, y) for k, claim in enumerate(chapter.claims)]
-    return "\n".join([*lines, "</svg>"]) + "\n"
-
-
 def files(root: Path) -> dict[Path, str]:
     """What the two files should hold, by their paths relative to the root."""
     chapters = read_chapters(root)
     if not chapters:
         sys.exit(f"no notebooks in {root / 'notebooks'}")
-    return {PAGE: page(chapters), PICTURE: picture(chapters)}
+    rows = [(f"{chapter.ledger.chapter}. {chapter.title}", chapter.claims) for chapter in chapters]
+    return {PAGE: page(chapters), PICTURE: claims_picture.draw(rows)}
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:

@@ -1,7 +1,7 @@
 """Give every notebook the same first code cell, which installs the package where it is missing, as on Colab.
 
-    python tools/start_cell.py            insert it, or bring it up to date
-    python tools/start_cell.py --check    fail where it is missing or another one
+    python -m tools.start_cell            insert it, or bring it up to date
+    python -m tools.start_cell --check    fail where it is missing or another one
 
 The cell is hidden in the book. Where advdiff is installed it does nothing and prints nothing.
 """
@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 
 import nbformat
-from execute_notebooks import write_atomically
 from nbformat import NotebookNode
+
+from tools.execute_notebooks import write
 
 TAG = "start"
 SOURCE = """\
@@ -67,9 +68,9 @@ def main() -> None:
         if is_current(notebook):
             continue
         if arguments.check:
-            sys.exit(f"{path} has no current start cell; run: python tools/start_cell.py")
+            sys.exit(f"{path} has no current start cell; run: python -m tools.start_cell")
         bring_up_to_date(notebook)
-        write_atomically(notebook, path)
+        write(notebook, path)
         print(f"{path}: start cell written")
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-from advdiff.velocity import Velocity
+from advdiff.operators.velocity import Velocity
 
 Step = Callable[[], object]
 
@@ -68,16 +66,6 @@ def sparse_share(step: Step, budget: float) -> float:
         if elapsed < best:
             best, share = elapsed, spent[0] / elapsed
     return share
-
-
-def peak_gigabytes() -> float:
-    """Largest resident memory of this process so far."""
-    status = Path("/proc/self/status")
-    if status.exists():  # Linux's getrusage also counts what the parent held when it started this process
-        (line,) = [line for line in status.read_text().splitlines() if line.startswith("VmHWM")]
-        return int(line.split()[1]) * 1024 / 1e9
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
 
 
 def peak_in_own_process(solver: str, nodes: int, heads: int) -> float:

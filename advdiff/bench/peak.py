@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from advdiff.bench.measure import peak_gigabytes
 from advdiff.bench.problems import model, random_graph, training_step
-from advdiff.memory import keep_freed_memory
+from advdiff.experiments.machine import keep_freed_memory, peak_gigabytes
 
 
 def main(solver: str, nodes: str, heads: str) -> None:

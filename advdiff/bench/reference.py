@@ -10,15 +10,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from advdiff.graph import normalize_adjacency
 from advdiff.nn import AdvDiffConv, AdvDIFFormer
+from advdiff.operators.graph import normalize_adjacency
 
 
 def sparse_adjacency(edge_index: Tensor, num_nodes: int, kind: str) -> Tensor:
     """Ã as a torch sparse tensor (CSR: the faster of torch's formats in this product)."""
     velocity = normalize_adjacency(edge_index, num_nodes, kind=kind)
     source, target = edge_index
-    value = velocity.exact.to(torch.get_default_dtype())
+    value = velocity.entries.to(torch.get_default_dtype())
     coo = torch.sparse_coo_tensor(torch.stack([target, source]), value, (num_nodes, num_nodes), check_invariants=False)
     return coo.coalesce().to_sparse_csr()
 

@@ -18,16 +18,17 @@ from torch import Tensor
 
 from advdiff.checks import check_choice
 from advdiff.datasets.base import Dataset
+from advdiff.datasets.checksums import CONTENT
 from advdiff.datasets.files import (
+    DamagedDataError,
     MissingDataError,
     Source,
     damaged,
-    is_verbatim,
-    locate,
+    is_made_up,
     read_arrays,
     read_table,
-    remember,
 )
+from advdiff.datasets.parsed_cache import checksum, remember
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -43,38 +44,31 @@ NETWORKS = ("growing", "whole")
 YEARS = {"train": (0, 2014), "valid": (2015, 2017), "2018": (2018, 2018), "2019": (2019, 2019), "2020": (2020, 2020)}
 NUM_CLASSES = 40
 NUM_FEATURES = 128
-#: Environment → papers to be classified, papers, citations and pairs in upstream's files.
-COUNTS = {
-    "train": (41125, 41125, 102316, 99401),
-    "valid": (49816, 90941, 374839, 369033),
-    "2018": (29799, 120740, 622466, 615415),
-    "2019": (39711, 160451, 1061197, 1052875),
-    "2020": (8892, 169343, 1166243, 1157799),
-}
+METRIC = "accuracy"
 
-_URL = "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
+_URL = "https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip"
+_ARCHIVE = "49f85c801589ecdcc52cfaca99693aaea7b8af16a9ac3f41dd85a5f3193fe276"
+#: Of the citations, sorted: upstream has them in another order than the files that this book was made with.
+_CITATIONS = "17a568aaeb414c6305b45b3768eca78b1d7247d9a35951a1d5c522340d4bdb9c"
 
 
 def _raw(name: str, sha256: str | None = None, size: int | None = None) -> Source:
-    return Source(f"ogbn_arxiv/raw/{name}.csv", _URL, sha256, size, f"arxiv/raw/{name}.csv.gz", dataset="arxiv")
+    path, member = f"ogbn_arxiv/raw/{name}.csv", f"arxiv/raw/{name}.csv.gz"
+    return Source(path, _URL, sha256, size, member, archive_sha256=_ARCHIVE, dataset="arxiv")
 
 
-_EDGES = _raw("edge", size=14773350)
-_LABELS = _raw("node-label", "7d16a4e399d6f89d2204735ca01e8e4667efae291ab154b56c2bd9110c47767c", 477779)
-_PUBLISHED = _raw("node_year", "13452b823775699dad58fb0060bbf410e2606dfcf7ab5860676545e75c9a16c1", 846715)
-_NUM_NODES = _raw("num-node-list", "2fdf1deb064205c1a857f3ec062ceaa7862ccedb347d11434ffb704332b41dd3", 7)
-_NUM_EDGES = _raw("num-edge-list", "368cb26d23f5198608a892f80a11916eae771aa8373394a155dbd0dac776d553", 8)
-_GRAPH = (_EDGES, _LABELS, _PUBLISHED, _NUM_NODES, _NUM_EDGES)
-_OGB = _raw("node-feat")
-_TEXT = Source(
-    "ogbn_arxiv/standin/text_feat_128_int8.npz",
-    url="",  # made for this book, not upstream's
-    sha256="c1d5b2e85b49a12e14172f0942198f0dadc43e4a6cff7413070e1aadcc9d8f5b",
-    size=11942978,
-    dataset="arxiv",
-)
+def _known(name: str) -> Source:
+    size, sha256 = CONTENT[f"ogbn_arxiv/raw/{name}.csv"]
+    return _raw(name, sha256, size)
+
+
+_EDGES = _raw("edge", size=CONTENT["ogbn_arxiv/raw/edge.csv"][0])
+_GRAPH = (_EDGES, *(_known(name) for name in ("node-label", "node_year", "num-node-list", "num-edge-list")))
+_OGB = _raw("node-feat")  # whose checksum is known as that of the archive only
+_STANDIN = "ogbn_arxiv/standin/text_feat_128_int8.npz"
+_TEXT = Source(_STANDIN, url="", sha256=CONTENT[_STANDIN][1], size=CONTENT[_STANDIN][0], dataset="arxiv")
 SOURCES: tuple[Source, ...] = (*_GRAPH, _OGB, _TEXT)
-_VERSION = 1
+_VERSION = 2
 
 
 def load(features: str = "ogb", edges: str = "undirected", network: str = "growing") -> Dataset:
@@ -96,8 +90,7 @@ def load(features: str = "ogb", edges: str = "undirected", network: str = "growi
     check_choice("features", features, FEATURES)
     check_choice("edges", edges, EDGES)
     check_choice("network", network, NETWORKS)
-    paths = [locate(source) for source in _GRAPH]
-    arrays = remember("arxiv", {"part": "graph"}, paths, lambda: _read_graph(*paths), _VERSION)
+    arrays = remember("arxiv", _GRAPH, _read_graph, {"part": "graph"}, _VERSION)
     labels, published, citations = arrays["labels"], arrays["published"], arrays["citations"]
     order = np.argsort(published, kind="stable")
     year = torch.from_numpy(published[order].astype(np.int64))
@@ -109,14 +102,11 @@ def load(features: str = "ogb", edges: str = "undirected", network: str = "growi
     for name, (first, last) in YEARS.items():
         size = int(torch.searchsorted(year, last, right=True))
         graphs[name] = [_graph(x, y, year, torch.from_numpy(order), edge_index, size, first)]
-    _check_counts(graphs, edges, is_known=bool(arrays["verbatim"]))
     if network == "whole":
         graphs = {name: [_masked(graphs["2020"][0], *years)] for name, years in YEARS.items()}
     names = tuple(graphs)
     options: dict[str, object] = {"features": features, "edges": edges, "network": network}
-    return Dataset(
-        "arxiv", options, "node", "accuracy", x.size(1), NUM_CLASSES, graphs, names[:1], names[1:2], names[2:]
-    )
+    return Dataset("arxiv", options, "node", METRIC, x.size(1), NUM_CLASSES, graphs, names[:1], names[1:2], names[2:])
 
 
 def _graph(x: Tensor, y: Tensor, year: Tensor, node: Tensor, edge_index: Tensor, size: int, first: int) -> Data:
@@ -158,22 +148,34 @@ def _edge_index(citations: np.ndarray, order: np.ndarray, both_ways: bool) -> Te
 def _features(kind: str, order: np.ndarray) -> Tensor:
     if kind == "ogb":
         try:
-            path = locate(_OGB)
+            stored = remember("arxiv", [_OGB], _read_ogb, {"part": "ogb"}, _VERSION)
         except MissingDataError as error:
             raise MissingDataError(
                 f"{str(error).rstrip('.')}; or ask for the stand-in by name with features='text', "
                 "whose results cannot be compared with the paper's."
             ) from error
-        x = remember("arxiv", {"part": "ogb"}, [path], lambda: {"x": read_table(path, np.float32)}, _VERSION)["x"]
+        x = stored["x"]
     else:
-        path = locate(_TEXT)
-        stored = read_arrays(path)
-        if not {"q", "scale"} <= set(stored):
-            raise damaged(path, f"it holds {', '.join(stored)} instead of q and scale")
+        stored = remember("arxiv", [_TEXT], _read_text, {"part": "text"}, _VERSION)
         x = stored["q"] * stored["scale"]
     if x.shape != (len(order), NUM_FEATURES):
-        raise damaged(path, f"it holds {x.shape} numbers instead of {(len(order), NUM_FEATURES)}")
+        path = (_OGB if kind == "ogb" else _TEXT).path
+        raise DamagedDataError(f"{path} holds {x.shape} numbers instead of {(len(order), NUM_FEATURES)}.")
     return torch.from_numpy(x.astype(np.float32, copy=False)[order])
+
+
+def _read_ogb(path: Path) -> dict[str, np.ndarray]:
+    x = read_table(path, np.float32)
+    if not np.isfinite(x).all():
+        raise damaged(path, "a feature is not finite")
+    return {"x": x}
+
+
+def _read_text(path: Path) -> dict[str, np.ndarray]:
+    stored = read_arrays(path)
+    if not {"q", "scale"} <= set(stored):
+        raise damaged(path, f"it holds {', '.join(stored)} instead of q and scale")
+    return {"q": stored["q"], "scale": stored["scale"]}
 
 
 def _read_graph(edges: Path, labels: Path, published: Path, num_nodes: Path, num_edges: Path) -> dict[str, np.ndarray]:
@@ -190,19 +192,7 @@ def _read_graph(edges: Path, labels: Path, published: Path, num_nodes: Path, num
     known, when = columns[labels][:, 0], columns[published][:, 0]
     if known.size and (known.min() < 0 or known.max() >= NUM_CLASSES):
         raise damaged(labels, f"it names class {known.max()}, and there are {NUM_CLASSES}")
-    return {
-        "labels": known.astype(np.uint8),
-        "published": when.astype(np.int16),
-        "citations": pairs,
-        "verbatim": np.array(is_verbatim(_PUBLISHED, published)),
-    }
-
-
-def _check_counts(graphs: dict[str, list[Data]], edges: str, is_known: bool) -> None:
-    """Upstream's own files must give the paper's counts; miniatures have their own."""
-    for name, (targets, nodes, citations, pairs) in COUNTS.items() if is_known else ():
-        (graph,) = graphs[name]
-        expected = (targets, nodes, 2 * pairs if edges == "undirected" else citations)
-        found = (int(graph.mask.sum()), graph.num_nodes, graph.num_edges)
-        if found != expected:
-            raise damaged(locate(_EDGES), f"target nodes, nodes and edges of {name} are {found} instead of {expected}")
+    ordered = pairs[np.lexsort(pairs.T[::-1])]
+    if not is_made_up(edges) and checksum({"citations": ordered.astype("<i4")}) != _CITATIONS:
+        raise damaged(edges, "the citations are not upstream's")
+    return {"labels": known.astype(np.uint8), "published": when.astype(np.int16), "citations": ordered}

@@ -10,16 +10,22 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from advdiff.datasets.base import Dataset
-from advdiff.datasets.files import DamagedDataError, Source, damaged, locate, open_text, read_table, remember
+from advdiff.datasets.checksums import CONTENT
+from advdiff.datasets.files import Source, damaged, is_made_up, open_text, read_table
+from advdiff.datasets.parsed_cache import remember
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 #: Lengths of OGB's lists for atomic number, chirality, degree, formal charge, hydrogens, radical electrons,
 #: hybridisation, aromatic, in a ring.
@@ -28,6 +34,7 @@ ATOM_CATEGORIES = (119, 5, 12, 12, 10, 6, 6, 2, 2)
 BOND_CATEGORIES = (5, 6, 2)
 PARTS = ("train", "valid", "test")
 LICENCE = "MIT"
+METRIC = "roc_auc"
 FILES = (
     "mapping/mol.csv",
     *(
@@ -36,6 +43,7 @@ FILES = (
     ),
     *(f"split/scaffold/{part}.csv" for part in PARTS),
 )
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -49,18 +57,15 @@ class Counts:
     parts: tuple[int, int, int]
 
 
-def sources(name: str, archive: str, checksums: Sequence[str] = ()) -> tuple[Source, ...]:
-    """The files of OGB's archive; ``checksums`` of their contents, in the order of ``FILES``, where known."""
-    return tuple(
-        Source(
-            path=f"ogb_mol/ogbg_{name}/{file}",
-            url=f"http://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/{archive}.zip",
-            sha256=checksums[number] if checksums else None,
-            member=f"{archive}/{file}.gz",
-            dataset=name,
-        )
-        for number, file in enumerate(FILES)
-    )
+def sources(name: str, archive: str, derived: bool = False) -> tuple[Source, ...]:
+    """The files of OGB's archive; ``derived`` if the checksums that we have are not of OGB's own."""
+    found = []
+    for file in FILES:
+        path = f"ogb_mol/ogbg_{name}/{file}"
+        size, sha256 = CONTENT[path]
+        url = f"https://snap.stanford.edu/ogb/data/graphproppred/csv_mol_download/{archive}.zip"
+        found.append(Source(path, url, sha256, size, f"{archive}/{file}.gz", derived=derived, dataset=name))
+    return tuple(found)
 
 
 def load_molecules(name: str, files: Sequence[Source], counts: Counts) -> Dataset:
@@ -69,16 +74,14 @@ def load_molecules(name: str, files: Sequence[Source], counts: Counts) -> Datase
     A graph has ``x`` [N, 174], ``edge_index`` with both directions of bond k as edges 2k and 2k + 1, ``edge_attr``
     [E, 13], ``y`` [1, tasks] of 0, 1 and NaN (unknown), and its ``smiles``.
     """
-    paths = [locate(source) for source in files]
-    arrays = remember(name, {}, paths, lambda: _parse(dict(zip(FILES, paths, strict=True))))
-    _check(name, arrays, counts)
+    arrays = remember(name, files, partial(_parse, counts), version=_VERSION)
     graphs = _graphs(arrays)
     environments = {part: [graphs[number] for number in arrays[part]] for part in PARTS}
     return Dataset(
         name=name,
         options={},
         task="graph",
-        metric="roc_auc",
+        metric=METRIC,
         in_channels=sum(ATOM_CATEGORIES),
         out_channels=arrays["label"].shape[1],
         environments=environments,
@@ -101,8 +104,9 @@ def one_hot(categories: Tensor, sizes: Sequence[int]) -> Tensor:
     return torch.zeros(len(categories), sum(sizes)).scatter_(1, categories.long() + first, 1.0)
 
 
-def _parse(paths: dict[str, Path]) -> dict[str, np.ndarray]:
-    """The files as arrays, checked against each other."""
+def _parse(counts: Counts, *files: Path) -> dict[str, np.ndarray]:
+    """The files as arrays, checked against each other and, but for miniatures, against the counts."""
+    paths = dict(zip(FILES, files, strict=True))
     tables = {
         Path(name).stem: read_table(path) for name, path in paths.items() if "mol" not in name and "label" not in name
     }
@@ -131,6 +135,10 @@ def _parse(paths: dict[str, Path]) -> dict[str, np.ndarray]:
         raise damaged(paths["raw/edge.csv"], "a bond has an end that is no atom of its graph")
     if not np.array_equal(np.sort(np.concatenate(list(parts.values()))), np.arange(graphs)):
         raise damaged(paths["split/scaffold/train.csv"], "train, valid and test do not hold every graph once")
+    sizes = (len(parts["train"]), len(parts["valid"]), len(parts["test"]))
+    found = Counts(graphs, int(atoms.sum()), int(bonds.sum()), label.shape[1], sizes)
+    if found != counts and not is_made_up(files[0]):
+        raise damaged(files[0].parents[1], f"it holds {found} instead of {counts}")
     return {
         "atoms": atoms,
         "bonds": bonds,
@@ -147,8 +155,11 @@ def _labels(path: Path) -> np.ndarray:
     """[graphs, tasks]; an empty cell, which may be the whole line, is NaN."""
     with open_text(path) as file:
         lines = file.read().splitlines()
+    known = {"": np.nan, "0": 0.0, "1": 1.0, "0.0": 0.0, "1.0": 1.0, "nan": np.nan}
     try:
-        return np.array([[float(cell or "nan") for cell in line.split(",")] for line in lines], dtype=np.float32)
+        return np.array([[known[cell.strip()] for cell in line.split(",")] for line in lines], dtype=np.float32)
+    except KeyError as error:
+        raise damaged(path, f"the label {error} is neither 0 nor 1 nor empty") from error
     except ValueError as error:
         raise damaged(path, error) from error
 
@@ -161,16 +172,9 @@ def _smiles(path: Path) -> np.ndarray:
     return np.array([row["smiles"] for row in rows])
 
 
-def _check(name: str, arrays: dict[str, np.ndarray], counts: Counts) -> None:
-    """Files of a thousand molecules and more are the real ones, and must be complete."""
-    parts = tuple(len(arrays[part]) for part in PARTS)
-    sums = int(arrays["atoms"].sum()), int(arrays["bonds"].sum())
-    found = Counts(len(arrays["atoms"]), *sums, arrays["label"].shape[1], parts)  # type: ignore[arg-type]
-    if found.graphs >= 1000 and found != counts:
-        raise DamagedDataError(f"the files of {name} are not upstream's: they hold {found} instead of {counts}.")
-
-
 def _graphs(arrays: dict[str, np.ndarray]) -> list[Data]:
+    from torch_geometric.data import Data
+
     atom = one_hot(torch.from_numpy(arrays["atom_features"]), ATOM_CATEGORIES)
     bond = one_hot(torch.from_numpy(arrays["bond_features"]), BOND_CATEGORIES).repeat_interleave(2, dim=0)
     edge = torch.from_numpy(arrays["edge"])

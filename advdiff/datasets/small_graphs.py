@@ -7,12 +7,17 @@ test graphs 17 to 25: the sizes of the paper's molecules, split by weight as the
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
-from torch_geometric.data import Data
 
 from advdiff.datasets.base import Dataset
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+METRIC = "mse"
 SIZES = {"train": (8, 16), "valid": (8, 16), "test": (17, 25)}
 CHANNELS = 4
 
@@ -39,11 +44,13 @@ def load(num_graphs: int = 128, seed: int = 0) -> Dataset:
         count = num_graphs if name == "train" else num_graphs // 4
         graphs[name] = [_graph(int(dice.integers(low, high + 1)), dice) for _ in range(count)]
     options: dict[str, object] = {"num_graphs": num_graphs, "seed": seed}
-    return Dataset("small_graphs", options, "graph", "mse", CHANNELS, 1, graphs, ("train",), ("valid",), ("test",))
+    return Dataset("small_graphs", options, "graph", METRIC, CHANNELS, 1, graphs, ("train",), ("valid",), ("test",))
 
 
 def _graph(num_nodes: int, dice: np.random.Generator) -> Data:
     """Each node hangs on one of the three before it; then a ring is closed for about every eighth node."""
+    from torch_geometric.data import Data
+
     child = np.arange(1, num_nodes)
     parent = dice.integers(np.maximum(child - 3, 0), child)
     edges = {(int(u), int(v)) for u, v in zip(parent, child, strict=True)}

@@ -1,22 +1,28 @@
 r"""The paper's synthetic study (Appendix E.1.1): twelve graphs whose environment drifts away from the first.
 
 The causal model, with everything but the environment held fixed: node u has a latent U_u; its features are
-x_u = g(U_u); the graph is drawn by :mod:`advdiff.datasets.block_model`; its labels are Y = gcn(U, A) + difformer(U),
-with random networks g, gcn and difformer. Graph #1 is for training, #2 for validation, #3 to #12 for tests.
+x_u = g(U_u); the graph is drawn by :mod:`advdiff.datasets.causal.block_model`; its labels are
+Y = gcn(U, A) + difformer(U), with random networks g, gcn and difformer.
+Graph #1 is for training, #2 for validation, #3 to #12 for tests.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from torch import Tensor
-from torch_geometric.data import Data
 
 from advdiff.checks import check_choice
-from advdiff.datasets import block_model
 from advdiff.datasets.base import Dataset
-from advdiff.datasets.mechanism import Mechanism
+from advdiff.datasets.causal import block_model
+from advdiff.datasets.causal.mechanism import Mechanism
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+METRIC = "mse"
 LABELS = ("per_graph", "shared")
 EDGES = ("independent", "common")
 NETWORKS = 10**6  # number of the random stream of the networks; those of the edges are 1 to 12, of the latents 0
@@ -53,6 +59,8 @@ def load(
         >>> bool((first.y == last.y).all()), first.num_edges < last.num_edges
         (True, True)
     """
+    from torch_geometric.data import Data
+
     check_choice("labels", labels, LABELS)
     check_choice("edges", edges, EDGES)
     environments = block_model.environments(shift)
@@ -73,7 +81,7 @@ def load(
         "shift": shift, "labels": labels, "edges": edges, "seed": seed, "num_nodes": num_nodes,
         "graph_share": graph_share,
     }  # fmt: skip
-    return Dataset("synthetic", options, "node", "mse", x.size(1), 1, graphs, names[:1], names[1:2], names[2:])
+    return Dataset("synthetic", options, "node", METRIC, x.size(1), 1, graphs, names[:1], names[1:2], names[2:])
 
 
 def world(seed: int = 0, num_nodes: int = 1000, graph_share: float = 0.5) -> tuple[Tensor, Mechanism]:

@@ -8,27 +8,41 @@ from dataclasses import asdict, dataclass, fields, replace
 
 @dataclass(frozen=True)
 class Budget:
-    """A fixed number of epochs of Adam; the paper knows no early stopping.
+    """Epochs of Adam, and when to stop before they are over.
 
     Attributes:
         epochs: passes over the training data.
         learning_rate: of Adam; ``lr`` for short in settings.
         weight_decay: of Adam.
         batch_size: graphs in a batch, where there is more than one to train on.
+        fixed_batches: cut the training graphs into batches once, in their order, and shuffle only the batches. Where
+            neighbours are alike (the snapshots of one network) nothing is padded, and each batch is normalised once.
         evaluate_every: epochs between two looks at the validation data, so that epochs can only be chosen among these.
+        patience: stop after so many epochs without a better validation metric; None (the paper) never stops early.
+
+    Example:
+        >>> from advdiff.experiments import Budget
+        >>> Budget(epochs=500, learning_rate=1e-3).changed({"patience": 50}).patience
+        50
     """
 
     epochs: int
     learning_rate: float
     weight_decay: float = 0.0
     batch_size: int = 32
+    fixed_batches: bool = False
     evaluate_every: int = 1
+    patience: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "evaluate_every"):
+        for name in ("epochs", "batch_size", "evaluate_every", "patience"):
             value = getattr(self, name)
+            if name == "patience" and value is None:
+                continue
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1.")
+        if not isinstance(self.fixed_batches, bool):
+            raise ValueError(f"fixed_batches is {self.fixed_batches!r}; it must be true or false.")
         for name in ("learning_rate", "weight_decay"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):

@@ -32,6 +32,8 @@ def rmse(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
 def accuracy(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Share of right answers: the largest logit of several, or a positive one where there is one logit per label."""
     output, target = _rows(output, target, mask)
+    if not bool(output.isfinite().all()):  # a comparison with NaN is False, which is the right answer to many questions
+        return math.nan
     if _several_classes(output, target):
         right = output.argmax(dim=-1) == target
     else:
@@ -53,6 +55,8 @@ def roc_auc(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float
         output = output[:, 1:] - output[:, :1]
     scores = _as_columns(output)
     labels = _as_columns(target).to(torch.float64)
+    if scores.shape != labels.shape:
+        raise ValueError(f"the output has shape {tuple(scores.shape)} and the labels {tuple(labels.shape)}.")
     areas = [_area(scores[:, task], labels[:, task]) for task in range(labels.size(1))]
     defined = [area for area in areas if not math.isnan(area)]
     return sum(defined) / len(defined) if defined else math.nan
@@ -72,7 +76,7 @@ def _area(scores: Tensor, labels: Tensor) -> float:
     return (float(ranks[positive].sum()) - positives * (positives + 1) / 2) / (positives * negatives)
 
 
-Metric = Callable[[Tensor, Tensor, "Tensor | None"], float]
+Metric = Callable[..., float]
 METRICS: dict[str, Metric] = {"mse": mse, "rmse": rmse, "roc_auc": roc_auc, "accuracy": accuracy}
 HIGHER_IS_BETTER = frozenset({"roc_auc", "accuracy"})
 #: The paper prints shares as percentages; records hold them as shares.

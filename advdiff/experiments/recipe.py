@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from advdiff.checks import check_choice
 from advdiff.experiments.budget import Budget
 
 PROFILES = ("quick", "full")
@@ -37,8 +36,6 @@ class Recipe:
     Attributes:
         name: of the experiment, and of the file of its records.
         dataset: as in :func:`advdiff.datasets.load`.
-        metric: of :mod:`advdiff.experiments.metrics`.
-        task_metrics: option ``task`` of the data → metric, where it is another one.
         models: those of ``model="all"``, in the order of tables.
         common: settings for every model that has them.
         settings: model → settings of its own, which go before ``common``.
@@ -52,13 +49,12 @@ class Recipe:
     Example:
         >>> from advdiff.experiments import RECIPES
         >>> recipe = RECIPES["synthetic"]
-        >>> recipe.dataset, recipe.metric, recipe.profile("full").budget.epochs
-        ('synthetic', 'mse', 500)
+        >>> recipe.dataset, recipe.profile("full").budget.epochs
+        ('synthetic', 500)
     """
 
     name: str
     dataset: str
-    metric: str
     models: tuple[str, ...]
     quick: Profile
     full: Profile
@@ -67,16 +63,13 @@ class Recipe:
     budgets: Mapping[str, Settings] = field(default_factory=dict)
     grid: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     options: Mapping[str, Option] = field(default_factory=dict)
-    task_metrics: Mapping[str, str] = field(default_factory=dict)
     seeded_data: bool = False
     columns: tuple[str, ...] = ("valid", "test mean", "test worst")
     description: str = ""
 
     def profile(self, name: str) -> Profile:
+        from advdiff.checks import check_choice  # needs torch, which a look at the recipes does not
+
         check_choice("profile", name, PROFILES)
         profile: Profile = getattr(self, name)
         return profile
-
-    def metric_of(self, options: Settings) -> str:
-        """The metric for these options of the data."""
-        return self.task_metrics.get(str(options.get("task")), self.metric)

@@ -17,7 +17,11 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from advdiff.experiments.locking import locked
+import torch
+
+from advdiff.atomic import locked, sync_folder
+from advdiff.experiments import machine
+from advdiff.experiments.plan import Plan
 
 #: These are results. A run that ended otherwise (out of memory) is recorded too, and tried again the next time.
 COMPLETE = ("finished", "diverged", "singular")
@@ -38,20 +42,67 @@ class DamagedRecordWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Record:
-    """What one run was and what it gave.
+class Outcome:
+    """What a run gave.
 
     Attributes:
-        key: a hash of what defines the run, by which it is found again.
-        experiment, dataset, metric, options, model, settings, seed, data_seed, profile, budget, only_valid: the
-            definition, see :class:`advdiff.experiments.jobs.Job`.
-        status, reason, metrics, valid_metric, chosen_epoch, epochs, seconds_per_epoch, seconds: the outcome, see
-            :class:`advdiff.experiments.training.Outcome`.
-        train, valid, test: which environment was for what.
-        remarks: what the model said about its equation, for example that θI + L is nearly singular.
-        peak_memory_gb: of the process on a CPU, libraries included; of torch's allocations on CUDA.
+        metric: that the epoch was chosen by, and that all numbers here are of.
+        status: ``finished``; ``diverged``, the loss or the parameters became NaN or infinite; ``singular``, θI + L
+            could not be inverted; ``out of memory``, on this machine. Only a finished run has metrics.
+        reason: says more where it is not ``finished``.
+        metrics: environment → metric at the chosen epoch; None where it is not defined.
+        valid_metric: mean over the validation environments at the chosen epoch.
+        chosen_epoch: the best on validation data, counted from 1.
+        epochs: epochs trained.
+        train, valid, test: which environment was for what; no test in a search.
         parameters: numbers that are trained.
-        versions, device, machine, commit, time: where and when it was made.
+        seconds_per_epoch: median, training only. ``seconds``: all of it, evaluation included. ``cpu_seconds``: of all
+            cores together; None in records that are older than it.
+        peak_memory_gb: of the process on a CPU, libraries included; of torch's allocations on CUDA.
+        remarks: what the model said about its equation, for example that θI + L is nearly singular.
+        predictions: test environment → the model's output there and the labels, packed by
+            :func:`~advdiff.experiments.packing.packed`, where a trial asks for them.
+    """
+
+    metric: str
+    status: str
+    metrics: dict[str, float | None]
+    valid_metric: float | None
+    chosen_epoch: int | None
+    epochs: int
+    train: list[str]
+    valid: list[str]
+    test: list[str]
+    parameters: int | None
+    seconds_per_epoch: float | None
+    seconds: float
+    cpu_seconds: float | None = None
+    peak_memory_gb: float | None = None
+    reason: str = ""
+    remarks: list[str] = field(default_factory=list)
+    predictions: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where and when a run was made, by which code, and under which protocol (its hash, or None)."""
+
+    versions: dict[str, str]
+    device: str
+    machine: dict[str, Any]
+    commit: str | None
+    time: str
+    protocol: str | None = None
+
+    @classmethod
+    def here(cls, device: torch.device) -> Provenance:
+        """This machine, now."""
+        return cls(machine.versions(), str(device), machine.machine(device), machine.commit(), machine.now())
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one run was and what it gave: its plan, its outcome and its provenance.
 
     Example:
         >>> import tempfile
@@ -59,48 +110,35 @@ class Record:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     (record,) = run("synthetic", "mlp", settings={"epochs": 2}, num_nodes=30, shift="none", profile="quick",
         ...                     device="cpu", results=folder, progress=False)
-        >>> record.model, record.status, record.epochs, sorted(record.metrics)[:2]
+        >>> record.plan.model, record.outcome.status, record.outcome.epochs, sorted(record.outcome.metrics)[:2]
         ('mlp', 'finished', 2, ['#1', '#10'])
     """
 
-    key: str
-    experiment: str
-    dataset: str
-    metric: str
-    options: dict[str, Any]
-    model: str
-    settings: dict[str, Any]
-    seed: int
-    data_seed: int | None
-    profile: str
-    budget: dict[str, Any]
-    only_valid: bool
-    status: str
-    reason: str
-    metrics: dict[str, float | None]
-    valid_metric: float | None
-    chosen_epoch: int | None
-    epochs: int
-    seconds_per_epoch: float | None
-    seconds: float
-    train: list[str]
-    valid: list[str]
-    test: list[str]
-    remarks: list[str] = field(default_factory=list)
-    parameters: int | None = None
-    peak_memory_gb: float | None = None
-    versions: dict[str, str] = field(default_factory=dict)
-    device: str = "cpu"
-    machine: dict[str, Any] = field(default_factory=dict)
-    commit: str | None = None
-    time: str = ""
+    plan: Plan
+    outcome: Outcome
+    provenance: Provenance
+
+    @property
+    def key(self) -> str:
+        return self.plan.key
 
     @property
     def complete(self) -> bool:
-        return self.status in COMPLETE
+        return self.outcome.status in COMPLETE
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run ended well, by patience or with its best epoch before the last tenth of its budget.
+
+        A run that was still improving when its budget ended says what the budget allows, not what the model can do.
+        """
+        outcome, budget = self.outcome, self.plan.budget
+        if outcome.status != "finished" or outcome.chosen_epoch is None:
+            return False
+        return outcome.epochs < budget.epochs or outcome.chosen_epoch <= 0.9 * budget.epochs
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {"key": self.key, **asdict(self)}
 
     def line(self) -> str:
         return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
@@ -108,10 +146,15 @@ class Record:
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Record:
         """Fields that this version does not know are left out."""
-        return cls(**{name: content[name] for name in _FIELDS if name in content})
+        return cls(
+            Plan.from_dict(content["plan"]),
+            Outcome(**_known(Outcome, content["outcome"])),
+            Provenance(**_known(Provenance, content["provenance"])),
+        )
 
 
-_FIELDS = tuple(each.name for each in fields(Record))
+def _known(kind: Any, content: Mapping[str, Any]) -> dict[str, Any]:
+    return {each.name: content[each.name] for each in fields(kind) if each.name in content}
 
 
 def read(path: str | os.PathLike[str]) -> list[Record]:
@@ -124,9 +167,7 @@ def read(path: str | os.PathLike[str]) -> list[Record]:
     """
     path = Path(path)
     try:
-        with path.open("rb") as file, locked(file.fileno(), shared=True):
-            file.seek(0)
-            content = file.read()
+        content = path.read_bytes()
     except FileNotFoundError:
         return []
     found: dict[str, Record] = {}
@@ -143,28 +184,26 @@ def read(path: str | os.PathLike[str]) -> list[Record]:
 def append(path: str | os.PathLike[str], record: Record) -> bool:
     """Add a record, unless its run is recorded already; True if it was added."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     line = record.line().encode() + b"\n"
-    new = not path.exists()
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with locked(descriptor):
-            content = _read_all(descriptor)
-            end, missing = _sound_end(content)
-            if _is_recorded(content[:end], record.key):
-                return False
+    with locked(path):
+        content = path.read_bytes() if path.exists() else b""
+        end, missing = _sound_end(content)
+        if _is_recorded(content[:end], record.key):
+            return False
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o666)
+        try:
             _write_at(descriptor, end, missing + line)
-    finally:
-        os.close(descriptor)
-    if new:
-        _sync_folder(path.parent)
+        finally:
+            os.close(descriptor)
+    if not content:
+        sync_folder(path.parent)
     return True
 
 
 def _parse(line: bytes) -> Record | None:
     try:
         return Record.from_dict(json.loads(line))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, KeyError):
         return None
 
 
@@ -194,14 +233,6 @@ def _sound_end(content: bytes) -> tuple[int, bytes]:
     return len(body), b"\n"
 
 
-def _read_all(descriptor: int) -> bytes:
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    parts = []
-    while part := os.read(descriptor, 1 << 20):
-        parts.append(part)
-    return b"".join(parts)
-
-
 def _write_at(descriptor: int, end: int, data: bytes) -> None:
     """Replace all from ``end`` on (nothing, or a damaged line) by ``data``; cut the file there on failure.
 
@@ -219,13 +250,3 @@ def _write_at(descriptor: int, end: int, data: bytes) -> None:
             with suppress(OSError):
                 os.ftruncate(descriptor, end)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file as durable as its content, where the system can."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -1,97 +1,130 @@
-"""Many runs: in this process, in several, or on a Dask cluster. Records are written here, as they arrive."""
+"""``run``: make the runs of an experiment that are not recorded yet, and record them as they are finished."""
 
 from __future__ import annotations
 
 import functools
-import signal
+import json
+import os
 import traceback
-import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch import Tensor
 from tqdm import tqdm
 
+from advdiff import datasets
+from advdiff.datasets import Dataset
 from advdiff.experiments import records
-from advdiff.experiments.execute import execute
-from advdiff.experiments.jobs import Job
+from advdiff.experiments.fitting import fit
+from advdiff.experiments.machine import choose_device
+from advdiff.experiments.packing import packed
+from advdiff.experiments.plan import Plan, plans
+from advdiff.experiments.recipes import find
 from advdiff.experiments.records import Record
-
-#: How long a Dask scheduler may take to answer.
-CONNECT_SECONDS = 20.0
+from advdiff.experiments.workers import Failure, Result, SweepError, results_of
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A run that raised, instead of its record."""
+def run(
+    experiment: str,
+    model: str | Iterable[str] = "all",
+    seeds: int | Iterable[int] = (0,),
+    profile: str | None = None,
+    device: str = "auto",
+    jobs: int = 1,
+    dask: str | None = None,
+    results: str | os.PathLike[str] = "results",
+    settings: Mapping[str, Any] | None = None,
+    data_seed: int | None = None,
+    threads: int | None = None,
+    progress: bool = True,
+    **options: Any,
+) -> list[Record]:
+    """Train models on the data of an experiment and return the records, one per run.
 
-    job: Job
-    why: str
-    traceback: str = ""
+    Runs that are recorded in ``results`` already are not made again: after an interruption, the same call goes on.
 
-
-Result = Record | Failure
-Work = Callable[[Job], Result]
-
-
-class SweepError(RuntimeError):
-    """Some runs of a sweep could not be made; the others are recorded.
-
-    Attributes:
-        failures: the runs that raised, each with its traceback.
+    Args:
+        experiment: name of a recipe, ``"synthetic"`` for example.
+        model: a name, several, or ``"all"`` of the recipe.
+        seeds: list of seeds, or how many. A seed decides the data, where they are drawn, and the initialisation; so
+            models are compared on the same data, seed by seed.
+        profile: ``"quick"`` or ``"full"``; by default ``$ADVDIFF_PROFILE``, else quick.
+        device: ``"auto"``, ``"cpu"``, ``"cuda"``, ``"mps"``.
+        jobs: processes. Each has one thread; alone, a run uses torch's number of threads.
+        dask: address of a Dask scheduler, instead of local processes.
+        results: folder of the records, or a file that ends in ``.jsonl``.
+        settings: replace settings of the models, or of the budget (``epochs``, ``lr``, …). With several models, each
+            takes what it has.
+        data_seed: the same data for all seeds.
+        threads: torch threads of a run. Sums depend in their last digits on it.
+        progress: show bars on a terminal.
+        options: of the data set; a list means each of its values.
 
     Example:
-        >>> from advdiff.experiments import SweepError
-        >>> SweepError("1 of 3 runs failed").failures
-        []
+        >>> import tempfile
+        >>> from advdiff.experiments import run
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     records = run("synthetic", ["mlp", "advdifformer-s"], seeds=2, settings={"epochs": 2}, num_nodes=30,
+        ...                   shift="none", profile="quick", device="cpu", results=folder, progress=False)
+        >>> [(record.plan.model, record.plan.seed, record.outcome.status) for record in records][:2]
+        [('mlp', 0, 'finished'), ('advdifformer-s', 0, 'finished')]
     """
-
-    def __init__(self, message: str, failures: Sequence[Failure] = ()) -> None:
-        super().__init__(message)
-        self.failures = list(failures)
+    recipe = find(experiment)
+    planned = plans(recipe, model, seeds, profile, settings, data_seed, options)
+    choose_device(device)
+    return sweep(
+        planned,
+        results_file(results, recipe.name),
+        device=device,
+        processes=jobs,
+        dask=dask,
+        threads=threads,
+        progress=progress,
+    )
 
 
 def sweep(
-    jobs: Sequence[Job],
+    planned: Sequence[Plan],
     path: Path,
     *,
     device: str = "auto",
-    workers: int = 1,
+    processes: int = 1,
     dask: str | None = None,
     threads: int | None = None,
     progress: bool = True,
 ) -> list[Record]:
-    """Make the runs that are not recorded in ``path`` yet, and return the records of all, in the order of ``jobs``.
+    """Make the runs that are not recorded in ``path`` yet, and return the records of all, in the order given.
 
     A run that raises does not stop the others; what was raised is told at the end.
 
     Args:
-        workers: local processes; 1 is this one.
+        processes: on this machine; 1 is this one.
         dask: address of a Dask scheduler, ``"tcp://host:8786"``, instead of local processes.
-        threads: torch threads of a run. With several workers 1, alone what torch has.
+        threads: torch threads of a run. With several processes 1, alone what torch has.
     """
-    if workers < 1:
-        raise ValueError(f"jobs is {workers}; it must be at least 1.")
+    if processes < 1:
+        raise ValueError(f"jobs is {processes}; it must be at least 1.")
     found = {record.key: record for record in records.read(path) if record.complete}
-    todo = list({job.key: job for job in jobs if job.key not in found}.values())
+    todo = list({plan.key: plan for plan in planned if plan.key not in found}.values())
     failures: list[Failure] = []
-    alone = dask is None and min(workers, len(todo)) <= 1
+    alone = dask is None and min(processes, len(todo)) <= 1
     work = functools.partial(
-        _attempt,
+        attempt,
         device=device,
         threads=threads if threads is not None or alone else 1,
         progress=progress and alone,
     )
-    if alone:
-        results: Generator[Result, None, None] = (work(job) for job in todo)
-    elif dask is None:
-        results = _local(work, todo, workers)
-    else:
-        results = _cluster(work, todo, dask)
+    results = results_of(work, todo, 1 if alone else processes, dask)
     bar = tqdm(
-        total=len(jobs), initial=len(jobs) - len(todo), desc="runs", unit="run", disable=None if progress else True
+        total=len(planned),
+        initial=len(planned) - len(todo),
+        desc="runs",
+        unit="run",
+        disable=None if progress else True,
     )
     with closing(results), bar:  # closed at once, also when interrupted: then the workers end
         for result in results:
@@ -102,17 +135,72 @@ def sweep(
                 failures.append(result)
             bar.update()
     if failures:
-        first = f"{failures[0].job.label()}: {failures[0].why}"
+        first = f"{failures[0].plan.label()}: {failures[0].why}"
         raise SweepError(f"{len(failures)} of {len(todo)} runs failed, the others are in {path}; {first}", failures)
-    return [found[job.key] for job in jobs]
+    return [found[plan.key] for plan in planned]
 
 
-def _attempt(job: Job, device: str, threads: int | None, progress: bool) -> Result:
+def execute(
+    plan: Plan,
+    device: str = "auto",
+    threads: int | None = None,
+    progress: bool = False,
+    protocol: str | None = None,
+    keep: int = 0,
+) -> Record:
+    """Make one run: load its data, build its model, train, and say how it went.
+
+    Args:
+        protocol: hash of the protocol that asks for the run.
+        keep: put the predictions on the test data into the record if they are at most so many numbers.
+    """
+    data = load(plan)
+    fitted = fit(
+        plan.model,
+        data,
+        seed=plan.seed,
+        device=device,
+        threads=threads,
+        environments=(*data.train, *data.valid) if plan.only_valid else None,
+        progress=progress,
+        plan=plan,
+    )
+    tests = {name: fitted.predictions[name] for name in data.test if name in fitted.predictions}
+    few = sum(each.numel() for each in tests.values()) <= keep
+    kept = {name: [packed(each), packed(_labels(data, name))] for name, each in tests.items() if few}
+    record = fitted.record
+    return replace(
+        record,
+        outcome=replace(record.outcome, predictions=kept),
+        provenance=replace(record.provenance, protocol=protocol),
+    )
+
+
+def _labels(data: Dataset, environment: str) -> Tensor:
+    """The labels of the rows that count."""
+    rows = [graph.y if graph.get("mask") is None else graph.y[graph.mask] for graph in data.graphs(environment)]
+    return torch.cat(rows)
+
+
+def load(plan: Plan) -> Dataset:
+    """The data of a plan; the last ones stay in memory, since the models of a sweep share them."""
+    options = dict(plan.options)
+    if plan.data_seed is not None:
+        options["seed"] = plan.data_seed
+    return _load(plan.dataset, json.dumps(options, sort_keys=True))
+
+
+@functools.lru_cache(maxsize=2)
+def _load(dataset: str, options: str) -> Dataset:
+    return datasets.load(dataset, **json.loads(options))
+
+
+def attempt(plan: Plan, **how: Any) -> Result:
     """A record, or why there is none."""
     try:
-        return execute(job, device=device, threads=threads, progress=progress)
+        return execute(plan, **how)
     except Exception as error:
-        return Failure(job, f"{type(error).__name__}: {error}", traceback.format_exc())
+        return Failure(plan, f"{type(error).__name__}: {error}", traceback.format_exc())
 
 
 def _write(path: Path, record: Record) -> None:
@@ -125,53 +213,7 @@ def _write(path: Path, record: Record) -> None:
         ) from error
 
 
-def _leave_interrupts_to_the_parent() -> None:
-    """Ctrl-C reaches every process of a terminal. The parent ends its workers; by themselves they print tracebacks."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _local(work: Work, jobs: Sequence[Job], workers: int) -> Generator[Result, None, None]:
-    """Processes of this machine, by joblib. Closing the iterator, as an interrupt does, ends them."""
-    import joblib
-    from joblib.externals.loky.process_executor import TerminatedWorkerError
-
-    with joblib.parallel_config(backend="loky", inner_max_num_threads=1, initializer=_leave_interrupts_to_the_parent):
-        parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-        results = parallel(joblib.delayed(work)(job) for job in jobs)
-        try:
-            for result in results:  # noqa: UP028 -- `yield from` would close it before the filter below
-                yield result
-        except TerminatedWorkerError as error:
-            raise SweepError(
-                "a worker process died, perhaps for lack of memory; finished runs are recorded: "
-                "give the same command again, with fewer jobs if it happens again."
-            ) from error
-        finally:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", message=".*still being processed", category=UserWarning)
-                results.close()
-
-
-def _cluster(work: Work, jobs: Sequence[Job], address: str) -> Generator[Result, None, None]:
-    """Workers of a Dask cluster. Dask gives the runs of a worker that died to another one."""
-    try:
-        from distributed import Client, as_completed
-    except ImportError as error:
-        raise ValueError("a Dask cluster needs the extra 'cluster': pip install 'advdiff[cluster]'.") from error
-    try:
-        client = Client(address, timeout=CONNECT_SECONDS)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise ValueError(
-            f"no Dask scheduler answers at {address!r}; the address looks like tcp://host:8786."
-        ) from error
-    futures: dict[Any, Job] = {}
-    try:
-        for job in jobs:
-            futures[client.submit(work, job, pure=False)] = job
-        for future in as_completed(list(futures)):
-            trouble = future.exception()  # the cluster's own: what a run raises comes back as a Failure
-            job = futures.pop(future)
-            yield future.result() if trouble is None else Failure(job, f"{type(trouble).__name__}: {trouble}")
-    finally:
-        client.cancel(list(futures))
-        client.close()
+def results_file(results: str | os.PathLike[str], name: str) -> Path:
+    """``results/<name>.jsonl``, or the file itself where one is given."""
+    path = Path(results)
+    return path if path.suffix == ".jsonl" else path / f"{name}.jsonl"

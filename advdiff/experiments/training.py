@@ -1,18 +1,19 @@
-"""Train one model on one data set, and choose the epoch on validation data.
+"""The training loop: Adam on the training environments, and the epoch chosen on validation data.
 
-The paper's protocol (Appendix E.3): a fixed budget of epochs, and the metric of every environment at the epoch with the
-best metric on the validation data. Only validation data are looked at on the way; the parameters of the best epoch are
-kept, and the other environments are evaluated once, at the end.
+The paper's protocol (Appendix E.3): the metric of every environment at the epoch with the best metric on the validation
+data. Only validation data are looked at on the way; the parameters of the best epoch are kept, and the other
+environments are evaluated once, at the end.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import statistics
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -25,34 +26,38 @@ from advdiff.experiments import metrics
 from advdiff.experiments.budget import Budget
 from advdiff.propagation import SingularGeneratorError, SingularVelocityError
 
-#: How a run can end. ``finished``: all epochs. ``diverged``: the loss or the parameters became NaN or infinite.
-#: ``singular``: θI + L could not be inverted. ``out of memory``: as it says, on this machine.
-STATUSES = ("finished", "diverged", "singular", "out of memory")
 _Singular = (SingularGeneratorError, SingularVelocityError)
+#: What a model may take besides ``x`` and ``edge_index``, under PyG's names.
+INPUTS = ("edge_weight", "edge_attr", "batch", "edge_label_index")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a training run gave.
+@dataclass(eq=False)
+class Training:
+    """How the training of a model went.
 
     Attributes:
-        status: one of :data:`STATUSES`; ``reason`` says more where it is not ``finished``.
-        metrics: environment → metric at the chosen epoch; None where it is not defined.
-        valid_metric: mean over the validation environments at the chosen epoch.
-        chosen_epoch: counted from 1; None if no epoch had a finite validation metric.
+        status: ``finished``; ``diverged``, the loss or the parameters became NaN or infinite; ``singular``, θI + L
+            could not be inverted.
+        reason: says more where it is not ``finished``.
+        curve: epoch → metric on the validation data, mean over its environments.
+        chosen_epoch: the one with the best of these, counted from 1; None without any.
         epochs: epochs trained.
-        seconds_per_epoch: median, training only.
-        seconds: all of it, evaluation included.
+        seconds_per_epoch: of training alone, for every epoch.
+        metrics: environment → metric at the chosen epoch, None where it is not defined; empty unless ``finished``.
+        predictions: environment → the model's output there, for the rows that count.
     """
 
-    status: str
-    metrics: dict[str, float | None]
-    valid_metric: float | None
-    chosen_epoch: int | None
-    epochs: int
-    seconds_per_epoch: float | None
-    seconds: float
+    status: str = "finished"
     reason: str = ""
+    curve: dict[int, float] = field(default_factory=dict)
+    chosen_epoch: int | None = None
+    epochs: int = 0
+    seconds_per_epoch: list[float] = field(default_factory=list)
+    metrics: dict[str, float | None] = field(default_factory=dict)
+    predictions: dict[str, Tensor] = field(default_factory=dict)
+
+    def ended(self, status: str, reason: str) -> None:
+        self.status, self.reason = status, reason
 
 
 def train(
@@ -60,85 +65,119 @@ def train(
     data: Dataset,
     budget: Budget,
     *,
+    metric: str,
     seed: int = 0,
-    device: torch.device | str = "cpu",
-    environments: Iterable[str] | None = None,
+    device: torch.device,
+    environments: Iterable[str],
     progress: str | None = None,
-) -> Outcome:
-    """Train ``model`` (in place; it ends with the parameters of the chosen epoch).
+) -> Training:
+    """Train ``model`` in place; it ends with the parameters of the chosen epoch.
 
     Args:
+        metric: chooses the epoch, and with it the loss.
         seed: of the order of the batches. Initialisation and dropout follow torch's random state, see
-            :func:`advdiff.experiments.devices.repeatable`.
-        environments: those to evaluate at the end; all by default.
+            :func:`advdiff.experiments.machine.repeatable`.
+        environments: those to evaluate at the end.
         progress: label of a progress bar, none without.
     """
-    device = torch.device(device)
-    start, durations = time.perf_counter(), []
     model.to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=budget.learning_rate, weight_decay=budget.weight_decay)
-    batches = _shuffled(data.graphs(*data.train), budget.batch_size, device, seed)
-    valid = {name: list(_in_order(data.graphs(name), budget.batch_size, device)) for name in data.valid}
-
-    status, reason, chosen, best, kept = "finished", "", None, math.nan, {}
-    epoch = 0
-    with tqdm(total=budget.epochs, desc=progress, unit="epoch", leave=False, disable=None if progress else True) as bar:
+    done = Training()
+    kept: dict[str, Tensor] = {}
+    bar = tqdm(total=budget.epochs, desc=progress, unit="epoch", leave=False, disable=None if progress else True)
+    with bar:
         try:
-            for epoch in range(1, budget.epochs + 1):
-                began = time.perf_counter()
-                finite = _train_epoch(model, optimizer, batches, data.metric, device)
-                durations.append(time.perf_counter() - began)
-                if not finite:
-                    status, reason = "diverged", f"the loss was not finite in epoch {epoch}"
-                    break
-                if epoch % budget.evaluate_every == 0 or epoch == budget.epochs:
-                    value = statistics.fmean(_evaluate(model, graphs, data.metric) for graphs in valid.values())
-                    if metrics.better(data.metric, value, best):
-                        best, chosen = value, epoch
-                        kept = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
-                        bar.set_postfix_str(f"valid {data.metric} {best:.4g}", refresh=False)
+            for epoch in _epochs(model, data, budget, metric, seed, device, done):
+                if done.chosen_epoch == epoch:
+                    kept = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+                    bar.set_postfix_str(f"valid {metric} {done.curve[epoch]:.4g}", refresh=False)
                 bar.update()
         except _Singular as error:
-            status, reason = "singular", str(error)
+            done.ended("singular", str(error))
         except ValueError:  # the models refuse NaN in their input, and broken parameters produce it
             if all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
                 raise
-            status, reason = "diverged", f"the parameters were not finite after epoch {epoch}"
-
-    if status == "finished" and chosen is None:
-        status, reason = "diverged", "the metric on the validation data was never finite"
-    found: dict[str, float | None] = {}
-    if chosen is not None:
+            done.ended("diverged", f"the parameters were not finite in epoch {done.epochs}")
+    if done.status == "finished" and done.chosen_epoch is None:
+        done.ended("diverged", "the metric on the validation data was never finite")
+    if kept:
         model.load_state_dict(kept)
-        for name in data.environments if environments is None else environments:
-            try:
-                value = _evaluate(model, _in_order(data.graphs(name), budget.batch_size, device), data.metric)
-            except _Singular as error:
-                value, status, reason = math.nan, "singular", f"{name}: {error}"
-            found[name] = value if math.isfinite(value) else None
-    return Outcome(
-        status=status,
-        reason=reason,
-        metrics=found,
-        valid_metric=None if math.isnan(best) else best,
-        chosen_epoch=chosen,
-        epochs=epoch,
-        seconds_per_epoch=statistics.median(durations) if durations else None,
-        seconds=time.perf_counter() - start,
-    )
+    if done.status == "finished":
+        _evaluate_all(model, data, budget, metric, device, environments, done)
+    return done
+
+
+def _epochs(
+    model: nn.Module, data: Dataset, budget: Budget, metric: str, seed: int, device: torch.device, done: Training
+) -> Iterable[int]:
+    """Train epoch after epoch, filling in ``done``; yields the number of each."""
+    optimizer = torch.optim.Adam(model.parameters(), lr=budget.learning_rate, weight_decay=budget.weight_decay)
+    batches = _shuffled(data.graphs(*data.train), budget, device, seed)
+    valid = {name: list(_in_order(data.graphs(name), budget.batch_size, device)) for name in data.valid}
+    best = math.nan
+    for epoch in range(1, budget.epochs + 1):
+        began, done.epochs = time.perf_counter(), epoch
+        finite = _train_epoch(model, optimizer, batches, metric, device)
+        done.seconds_per_epoch.append(time.perf_counter() - began)
+        if not finite:
+            done.ended("diverged", f"the loss was not finite in epoch {epoch}")
+            return
+        if epoch % budget.evaluate_every == 0 or epoch == budget.epochs:
+            values = [metrics.metric(metric)(*predictions(model, graphs)) for graphs in valid.values()]
+            value = done.curve[epoch] = statistics.fmean(values)
+            if metrics.better(metric, value, best):
+                best, done.chosen_epoch = value, epoch
+        yield epoch
+        if budget.patience is not None and epoch - (done.chosen_epoch or 0) >= budget.patience:
+            return
+
+
+def _evaluate_all(
+    model: nn.Module,
+    data: Dataset,
+    budget: Budget,
+    metric: str,
+    device: torch.device,
+    environments: Iterable[str],
+    done: Training,
+) -> None:
+    for name in environments:
+        try:
+            output, target = predictions(model, _in_order(data.graphs(name), budget.batch_size, device))
+        except _Singular as error:
+            done.ended("singular", f"{name}: {error}")
+            done.metrics.clear()
+            return
+        value = metrics.metric(metric)(output, target)
+        done.metrics[name] = value if math.isfinite(value) else None
+        done.predictions[name] = output.cpu()
 
 
 def predict(model: nn.Module, graph: Data) -> Tensor:
-    """The model's output for a graph or a batch of graphs."""
-    out: Tensor = model(
-        graph.x,
-        graph.edge_index,
-        edge_weight=graph.get("edge_weight"),
-        edge_attr=graph.get("edge_attr"),
-        batch=graph.get("batch"),
-        edge_label_index=graph.get("edge_label_index"),
-    )
-    return out
+    """The model's output for a graph or a batch: ``model(x, edge_index, …)`` with what the model takes of the rest.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.data import Data
+        >>> from torch_geometric.nn import GCNConv
+        >>> graph = Data(x=torch.ones(3, 2), edge_index=torch.tensor([[0, 1], [1, 2]]))
+        >>> predict(GCNConv(2, 5), graph).shape
+        torch.Size([3, 5])
+    """
+    taken = inspect.signature(model.forward).parameters
+    given = {name: graph.get(name) for name in INPUTS if name in taken and graph.get(name) is not None}
+    output: Tensor = model(graph.x, graph.edge_index, **given)
+    return output
+
+
+@torch.no_grad()
+def predictions(model: nn.Module, batches: Iterable[Data]) -> tuple[Tensor, Tensor]:
+    """Outputs and labels of all graphs of an environment together, for the rows that count."""
+    model.eval()
+    rows = []
+    for graph in batches:
+        output, mask = predict(model, graph), graph.get("mask")
+        rows.append((output, graph.y) if mask is None else (output[mask], graph.y[mask]))
+    return torch.cat([row[0] for row in rows]), torch.cat([row[1] for row in rows])
 
 
 def _train_epoch(
@@ -156,21 +195,25 @@ def _train_epoch(
     return True
 
 
-@torch.no_grad()
-def _evaluate(model: nn.Module, batches: Iterable[Data], metric: str) -> float:
-    """The metric over all graphs of an environment together."""
-    model.eval()
-    rows = [(predict(model, graph), graph.y, graph.get("mask")) for graph in batches]
-    output, target = torch.cat([row[0] for row in rows]), torch.cat([row[1] for row in rows])
-    masks = [row[2] for row in rows if row[2] is not None]
-    return metrics.metric(metric)(output, target, torch.cat(masks) if masks else None)
-
-
-def _shuffled(graphs: Sequence[Data], batch_size: int, device: torch.device, seed: int) -> Iterable[Data]:
+def _shuffled(graphs: Sequence[Data], budget: Budget, device: torch.device, seed: int) -> Iterable[Data]:
     """One graph as it is; many in batches, in a new order every epoch."""
     if len(graphs) == 1:
         return [copy(graphs[0]).to(device)]  # .to() works in place, and the data may be shared with other runs
-    return DataLoader(list(graphs), batch_size=batch_size, shuffle=True, generator=torch.Generator().manual_seed(seed))
+    order = torch.Generator().manual_seed(seed)
+    if budget.fixed_batches:
+        return _InNewOrder(list(_in_order(graphs, budget.batch_size, device)), order)
+    return DataLoader(list(graphs), batch_size=budget.batch_size, shuffle=True, generator=order)
+
+
+@dataclass(frozen=True)
+class _InNewOrder:
+    """The same batches, in a new order every time."""
+
+    batches: Sequence[Data]
+    order: torch.Generator
+
+    def __iter__(self) -> Iterator[Data]:
+        return (self.batches[i] for i in torch.randperm(len(self.batches), generator=self.order).tolist())
 
 
 def _in_order(graphs: Sequence[Data], batch_size: int, device: torch.device) -> Iterable[Data]:

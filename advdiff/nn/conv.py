@@ -7,13 +7,13 @@ import math
 import torch
 from torch import Tensor, nn
 
-from advdiff.checks import check_choice, check_finite, check_floating, check_nonnegative
-from advdiff.graph import NORMALIZATIONS
+from advdiff.checks import check_all_finite, check_choice, check_floating, check_nonnegative, values_checked
+from advdiff.nn.cache import check_graph, segments_of, velocity_of
 from advdiff.nn.model import check_edge_attr, edge_signal
-from advdiff.nn.velocity_cache import velocity_of
 from advdiff.operators import Attention, Generator
+from advdiff.operators.graph import NORMALIZATIONS
+from advdiff.operators.velocity import Velocity
 from advdiff.propagation import exponential, powers, resolvent
-from advdiff.velocity import Velocity
 
 SOLVERS = ("series", "inverse", "exponential")
 
@@ -113,7 +113,7 @@ class AdvDiffConv(nn.Module):
         if self.query is None or self.key is None:
             return None
         shape = (x.size(0), self.heads, self.in_channels)
-        return Attention(self.query(x).view(shape), self.key(x).view(shape), batch)
+        return Attention(self.query(x).view(shape), self.key(x).view(shape), segments_of(x.size(0), batch, x.device))
 
     def generator(self, x: Tensor, velocity: Velocity, batch: Tensor | None = None) -> Generator:
         """L_h = I − C_h − βV of every head, with the attention that x induces."""
@@ -130,10 +130,23 @@ class AdvDiffConv(nn.Module):
         check_floating("x", x)
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(f"x has shape {tuple(x.shape)}; the layer expects [N, {self.in_channels}].")
-        check_finite("x", x)
+        check_graph(edge_index, x.size(0), edge_weight, batch, x.device)
+        check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
+        check_all_finite({"x": x, "edge_attr": edge_attr})
+        with values_checked():
+            return self._propagate(x, edge_index, edge_weight, edge_attr, batch)
+
+    def _propagate(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None,
+        edge_attr: Tensor | None,
+        batch: Tensor | None,
+    ) -> Tensor:
         velocity = velocity_of(edge_index, x.size(0), edge_weight, self.normalization)
         L = self.generator(x, velocity, batch)
-        source = self._edge_signal(velocity, edge_attr, x)
+        source = None if self.edge is None or edge_attr is None else edge_signal(self.edge, velocity, edge_attr, x)
         if self.solver == "series":
             states = powers(L.propagator, x, self.order, source=source)
             # The heads share Z^(0), so their first blocks add up before the product.
@@ -147,11 +160,6 @@ class AdvDiffConv(nn.Module):
         else:
             state = exponential(L, start, self.time, tol=self.tol)
         return state.flatten(1) @ _stacked(self.output[0], state)
-
-    def _edge_signal(self, velocity: Velocity, edge_attr: Tensor | None, x: Tensor) -> Tensor | None:
-        """M with m_u = Σ_v v_uv W_E e_uv, or None without edge features."""
-        check_edge_attr(edge_attr, velocity.num_edges, self.edge_dim)
-        return None if self.edge is None or edge_attr is None else edge_signal(self.edge, velocity, edge_attr, x)
 
     def __repr__(self) -> str:
         detail = {

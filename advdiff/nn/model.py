@@ -7,16 +7,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from advdiff.checks import (
-    check_choice,
-    check_edge_index,
-    check_edge_weight,
-    check_finite,
-    check_floating,
-    has_values,
-)
-from advdiff.nn.velocity_cache import new_memory, recall, velocity_of
-from advdiff.velocity import Velocity
+from advdiff.checks import check_all_finite, check_choice, check_edge_index, check_floating, values_checked
+from advdiff.nn.cache import check_graph, new_memory, recall, segments_of, velocity_of
+from advdiff.operators.velocity import Velocity
 
 TASKS = ("node", "edge", "graph")
 EDGE_FEATURES = ("signal", "layers", "ignored")
@@ -59,8 +52,8 @@ class GraphModel(nn.Module):
         task: ``"node"``, ``"edge"`` or ``"graph"``.
         edge_dim: number of edge features, or None.
         edge_features: ``"signal"`` adds to Z⁽⁰⁾ the paper's
-            :math:`\mathbf m_u = \sum_v \tilde a_{uv} \mathbf W_E \mathbf e_{uv}`; ``"layers"`` leaves the graph and its
-            features to the layers, which check them too; ``"ignored"`` drops them.
+            :math:`\mathbf m_u = \sum_v \tilde a_{uv} \mathbf W_E \mathbf e_{uv}`; ``"layers"`` leaves them to the
+            layers; ``"ignored"`` drops them.
 
     Shapes:
         x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N],
@@ -119,9 +112,19 @@ class GraphModel(nn.Module):
         batch: Tensor | None = None,
         edge_label_index: Tensor | None = None,
     ) -> Tensor:
-        self._check(x, edge_label_index)
-        if self.edge_features != "layers":
-            self._check_graph(x, edge_index, edge_weight, edge_attr, batch)
+        self._check(x, edge_index, edge_weight, edge_attr, batch, edge_label_index)
+        with values_checked():
+            return self._forward(x, edge_index, edge_weight, edge_attr, batch, edge_label_index)
+
+    def _forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None,
+        edge_attr: Tensor | None,
+        batch: Tensor | None,
+        edge_label_index: Tensor | None,
+    ) -> Tensor:
         z = encode(self.encoder, x)
         if self.edge is not None and edge_attr is not None:
             velocity = velocity_of(edge_index, x.size(0), edge_weight, "symmetric")
@@ -135,32 +138,33 @@ class GraphModel(nn.Module):
             assert edge_label_index is not None
             z = torch.cat([z[edge_label_index[0]], z[edge_label_index[1]]], dim=-1)
         elif self.task == "graph":
-            z = sum_pool(z, batch)
+            z = segments_of(z.size(0), batch, z.device).sum(z)
         out: Tensor = self.decoder(z)
         return out
 
-    def _check(self, x: Tensor, edge_label_index: Tensor | None) -> None:
+    def _check(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None,
+        edge_attr: Tensor | None,
+        batch: Tensor | None,
+        edge_label_index: Tensor | None,
+    ) -> None:
+        """Everything that a model reads, at the door: of a graph that it knows, only the values of the features."""
         check_floating("x", x)
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(f"x has shape {tuple(x.shape)}; the model expects [N, {self.in_channels}].")
         if x.layout not in (torch.strided, torch.sparse_csr):
             raise ValueError(f"x is stored as {x.layout}; pass it dense or as CSR: call .to_sparse_csr() on it.")
-        check_finite("x", x if x.layout == torch.strided else x.detach().values())
+        check_graph(edge_index, x.size(0), edge_weight, batch, x.device)
+        if self.edge_dim is not None or edge_attr is not None:
+            check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
+        check_all_finite({"x": x if x.layout == torch.strided else x.detach().values(), "edge_attr": edge_attr})
         if self.task == "edge":
             if edge_label_index is None:
                 raise ValueError("task='edge' needs edge_label_index [2, M]: the node pairs to predict.")
             check_edge_index(edge_label_index, x.size(0), "edge_label_index")
-
-    def _check_graph(
-        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None, edge_attr: Tensor | None, batch: Tensor | None
-    ) -> None:
-        check_edge_index(edge_index, x.size(0))
-        if edge_weight is not None:
-            check_edge_weight(edge_weight, edge_index.size(1))
-        if batch is not None:
-            check_batch(batch, edge_index, x.size(0))
-        if self.edge_dim is not None or edge_attr is not None:
-            check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
 
 
 def encode(encoder: nn.Sequential, x: Tensor) -> Tensor:
@@ -192,14 +196,14 @@ class _SparseFeatures(torch.autograd.Function):
 
 def edge_signal(linear: nn.Linear, velocity: Velocity, edge_attr: Tensor, x: Tensor) -> Tensor:
     """M with m_u = Σ_v v_uv W_E e_uv; the sum comes first, since edge features are narrow."""
-    weighted = velocity.exact.to(x.dtype)[:, None] * edge_attr
+    weighted = velocity.entries.to(x.dtype)[:, None] * edge_attr
     total = x.new_zeros(x.size(0), edge_attr.size(1)).index_add_(0, velocity.edge_index[1], weighted)
     signal: Tensor = linear(total)
     return signal
 
 
 def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | None) -> None:
-    """One row of ``edge_dim`` finite numbers per edge, or nothing if ``edge_dim`` is None."""
+    """One row of ``edge_dim`` numbers per edge, or nothing if ``edge_dim`` is None."""
     if edge_dim is None:
         if edge_attr is not None:
             raise ValueError("edge_attr was given but edge_dim is None; set edge_dim to its number of columns.")
@@ -210,36 +214,9 @@ def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | No
         raise ValueError(
             f"edge_attr has shape {tuple(edge_attr.shape)}; it must be [{num_edges}, {edge_dim}]: one row per edge."
         )
-    check_finite("edge_attr", edge_attr)
 
 
 def check_heads(channels: int, heads: int) -> None:
     """Heads that share the width between them must divide it."""
     if heads < 1 or channels % heads:
         raise ValueError(f"hidden_channels={channels} must be a multiple of heads={heads}, and heads at least 1.")
-
-
-def check_batch(batch: Tensor, edge_index: Tensor, num_nodes: int) -> None:
-    """PyG's ``batch``: one graph number per node, the same at both ends of an edge."""
-    if batch.shape != (num_nodes,) or batch.dtype not in (torch.int32, torch.int64):
-        raise ValueError(
-            f"batch has shape {tuple(batch.shape)} and dtype {batch.dtype}; it must hold one integer "
-            f"graph number for each of the {num_nodes} nodes."
-        )
-    if not num_nodes or not has_values(batch):
-        return
-    if int(batch.min()) < 0:
-        raise ValueError("batch holds negative graph numbers; number the graphs 0, 1, 2, ….")
-    crossing = int((batch[edge_index[0]] != batch[edge_index[1]]).sum())
-    if crossing:
-        raise ValueError(
-            f"{crossing} edges join nodes of different graphs of the batch; batch must give both ends of "
-            "an edge the same graph number."
-        )
-
-
-def sum_pool(z: Tensor, batch: Tensor | None) -> Tensor:
-    """Σ_u z_u per graph; one graph without a batch vector (or on ``meta``, where graphs cannot be counted)."""
-    if batch is None or batch.device.type == "meta" or batch.numel() == 0:
-        return z.sum(0, keepdim=True)
-    return z.new_zeros(int(batch.max()) + 1, z.size(1)).index_add_(0, batch, z)

@@ -2,15 +2,16 @@
 
 from advdiff.propagation.errors import NearSingularWarning, SingularGeneratorError, SingularVelocityError
 from advdiff.propagation.exponential import exponential
-from advdiff.propagation.record import Record
+from advdiff.propagation.powers import powers
 from advdiff.propagation.resolvent import resolvent
-from advdiff.propagation.series import powers
+from advdiff.propagation.solution import Solution, Statistics
 
 __all__ = [
     "NearSingularWarning",
-    "Record",
     "SingularGeneratorError",
     "SingularVelocityError",
+    "Solution",
+    "Statistics",
     "exponential",
     "powers",
     "resolvent",

@@ -14,7 +14,6 @@ thin factors of P.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from advdiff.propagation.chebyshev import chebyshev_states
-from advdiff.propagation.record import Solution
-from advdiff.propagator import Propagator
+from advdiff.operators.propagator import Propagator
+from advdiff.propagation.methods.chebyshev import chebyshev_states
+from advdiff.propagation.solution import Outcome
 
 #: Panels are at most this long in units of 1/(1 + β).
 PANEL = 2.0
@@ -39,7 +38,7 @@ def gauss_points(tol: float) -> int:
 
 
 class ExponentialAction(torch.autograd.Function):
-    """Y = e^{-LT}Z by any method; ``solve`` runs it on constants and keeps its own record."""
+    """Y = e^{-LT}Z, which some method has computed on constants, as a differentiable function of U, W, β and Z."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -48,16 +47,15 @@ class ExponentialAction(torch.autograd.Function):
         right: Tensor | None,
         beta: Tensor | None,
         Z: Tensor,
+        outcome: Outcome,
         operator: Propagator,
         time: float,
         tol: float,
-        solve: Callable[[Propagator, Tensor], Solution],
     ):
-        ctx.operator, ctx.time, ctx.tol = operator.detach(), time, tol
+        ctx.operator, ctx.time, ctx.tol = operator, time, tol
         ctx.beta_shape = None if beta is None else beta.shape
-        Z = Z.contiguous()
-        ctx.save_for_backward(Z)
-        return solve(ctx.operator, Z).value
+        ctx.save_for_backward(Z.contiguous())
+        return outcome.value
 
     @staticmethod
     @once_differentiable
@@ -73,17 +71,12 @@ class ExponentialAction(torch.autograd.Function):
         length = time / panels
         points, weights = np.polynomial.legendre.leggauss(gauss_points(tol))
         offsets = [length * (1.0 + p) / 2.0 for p in points]
-        totals: list[Tensor | None] = [None, None, None]
+        gradients = operator.gradients(needs)
         for panel in reversed(range(panels)):
             start = Z if panel == 0 else chebyshev_states(operator, Z, [panel * length], tol)[0][0]
             states = chebyshev_states(operator, start, offsets, tol)[0]
             adjoints = chebyshev_states(operator.T, adjoint, [length - s for s in offsets] + [length], tol)[0]
             for state, costate, weight in zip(states, adjoints, weights, strict=False):
-                parts = operator.gradients(state, costate.mul_(length * float(weight) / 2.0), needs)
-                totals = [
-                    p if t is None else t.add_(p) if p is not None else t for t, p in zip(totals, parts, strict=True)
-                ]
+                gradients.add(state, costate.mul_(length * float(weight) / 2.0))
             adjoint = adjoints[-1]
-        if totals[2] is not None:
-            totals[2] = totals[2].reshape(ctx.beta_shape)
-        return (*totals, adjoint, None, None, None, None)
+        return (*gradients.tensors(ctx.beta_shape), adjoint, None, None, None, None)

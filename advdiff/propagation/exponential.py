@@ -10,16 +10,15 @@ from torch import Tensor
 from advdiff.checks import check_choice, check_nonnegative, check_tolerance
 from advdiff.operators import Generator
 from advdiff.propagation.adjoint import ExponentialAction
-from advdiff.propagation.chebyshev import chebyshev
-from advdiff.propagation.dense import dense_exponential
-from advdiff.propagation.krylov import krylov
-from advdiff.propagation.ode import ode
-from advdiff.propagation.rational import rational
-from advdiff.propagation.record import Record, Solution
-from advdiff.propagation.taylor import taylor
-from advdiff.propagator import Propagator
+from advdiff.propagation.methods.chebyshev import chebyshev
+from advdiff.propagation.methods.dense import dense
+from advdiff.propagation.methods.krylov import krylov
+from advdiff.propagation.methods.ode import ode
+from advdiff.propagation.methods.rational import rational
+from advdiff.propagation.methods.taylor import taylor
+from advdiff.propagation.solution import Solution, Statistics
 
-METHODS = {"taylor": taylor, "krylov": krylov, "chebyshev": chebyshev, "rational": rational, "ode": ode}
+METHODS = {"dense": dense, "taylor": taylor, "krylov": krylov, "chebyshev": chebyshev, "rational": rational, "ode": ode}
 #: Up to this many nodes a dense matrix exponential is the fastest.
 SMALL = 64
 
@@ -41,13 +40,13 @@ def _choose(L: Generator) -> tuple[str, str]:
 @overload
 def exponential(
     L: Generator, Z: Tensor, time: float = ..., method: str = ..., tol: float = ..., *,
-    order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_record: Literal[False] = ...,
+    order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_solution: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def exponential(
     L: Generator, Z: Tensor, time: float = ..., method: str = ..., tol: float = ..., *,
-    order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_record: Literal[True],
-) -> tuple[Tensor, Record]: ...  # fmt: skip
+    order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_solution: Literal[True],
+) -> Solution: ...  # fmt: skip
 
 
 def exponential(
@@ -60,8 +59,8 @@ def exponential(
     order: int | None = None,
     steps: int | None = None,
     shift: float | None = None,
-    return_record: bool = False,
-) -> Tensor | tuple[Tensor, Record]:
+    return_solution: bool = False,
+) -> Tensor | Solution:
     r"""The closed form of advective diffusion, :math:`\mathbf Z(T) = e^{-\mathbf L T}\, \mathbf Z`.
 
     Differentiable in query, key, β and Z; the memory of the backward pass does not depend on how many iterations
@@ -77,7 +76,7 @@ def exponential(
             letting ``tol`` choose it.
         steps: fix the number of time steps (taylor).
         shift: σ of the rational method; 0 shows what leaving it out costs.
-        return_record: also return a :class:`Record` of what was done.
+        return_solution: return a :class:`Solution`, the value with the :class:`Statistics` of what was done.
 
     Example:
         >>> import torch, advdiff
@@ -86,7 +85,7 @@ def exponential(
         >>> advdiff.exponential(L, torch.ones(2), time=2.0)  # e^{βT} = e
         tensor([2.7183, 2.7183])
     """
-    check_choice("method", method, ["auto", "dense", *METHODS])
+    check_choice("method", method, ["auto", *METHODS])
     check_nonnegative("time", time)
     check_tolerance(tol)
     options = {
@@ -109,18 +108,12 @@ def exponential(
     reason = "asked for"
     if method == "auto":
         method, reason = _choose(L)
-    if method == "dense":
-        value = dense_exponential(L, spread, float(time))
-        record = Record(method, reason, 0, torch.finfo(Z.dtype).eps)
-        return (operator.restore(value, Z), record) if return_record else operator.restore(value, Z)
-    tol = max(tol, 4 * torch.finfo(Z.dtype).eps)
-    done: list[Solution] = []
-
-    def solve(constant: Propagator, state: Tensor) -> Solution:
-        done.append(METHODS[method](constant, state, float(time), tol, **options))
-        return done[0]
-
-    heads = spread.expand(-1, operator.heads, -1)
-    value = operator.restore(ExponentialAction.apply(*operator.tensors, heads, operator, float(time), tol, solve), Z)
-    record = Record(method, reason, done[0].products, done[0].estimated_error)
-    return (value, record) if return_record else value
+    eps = torch.finfo(Z.dtype).eps
+    tol = 4 * eps if method == "dense" else max(tol, 4 * eps)
+    heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
+    with torch.no_grad():
+        outcome = METHODS[method](constant, heads.detach().contiguous(), float(time), tol, **options)
+    value = ExponentialAction.apply(*operator.tensors, heads, outcome, constant, float(time), tol)
+    value = operator.restore(value, Z)
+    statistics = Statistics(method, reason, outcome.products, outcome.estimated_error)
+    return Solution(value, statistics) if return_solution else value

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from advdiff.checks import check_choice, check_tolerance, has_values
 from advdiff.operators import Generator
-from advdiff.propagation.dense import dense_resolvent
 from advdiff.propagation.errors import NearSingularWarning, SingularGeneratorError, SingularVelocityError
-from advdiff.propagation.lowrank import Diagnosis, LowRankInverse, amplification
-from advdiff.propagation.record import Record
-from advdiff.propagator import Propagator
+from advdiff.propagation.inverse import Diagnosis, InverseAction
+from advdiff.propagation.methods.dense import dense_inverse
+from advdiff.propagation.methods.lowrank import lowrank_inverse
+from advdiff.propagation.solution import Solution, Statistics
 
-METHODS = ("dense", "lowrank")
+METHODS = {"dense": dense_inverse, "lowrank": lowrank_inverse}
 #: Up to this many nodes a dense solve is the fastest.
 SMALL = 128
 #: Condition numbers from which the user is warned.
@@ -38,13 +38,13 @@ def _choose(L: Generator) -> tuple[str, str]:
 @overload
 def resolvent(
     L: Generator, Z: Tensor, theta: float = ..., method: str = ..., tol: float = ..., *,
-    indefinite: bool = ..., return_record: Literal[False] = ...,
+    indefinite: bool = ..., return_solution: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def resolvent(
     L: Generator, Z: Tensor, theta: float = ..., method: str = ..., tol: float = ..., *,
-    indefinite: bool = ..., return_record: Literal[True],
-) -> tuple[Tensor, Record]: ...  # fmt: skip
+    indefinite: bool = ..., return_solution: Literal[True],
+) -> Solution: ...  # fmt: skip
 
 
 def resolvent(
@@ -55,8 +55,8 @@ def resolvent(
     tol: float = 1e-6,
     *,
     indefinite: bool = False,
-    return_record: bool = False,
-) -> Tensor | tuple[Tensor, Record]:
+    return_solution: bool = False,
+) -> Tensor | Solution:
     r"""The paper's ``linsolver``.
 
     .. math::
@@ -74,7 +74,8 @@ def resolvent(
         method: ``"dense"``, ``"lowrank"`` or ``"auto"``.
         tol: relative error in the Frobenius norm.
         indefinite: solve below θ* all the same, with a warning instead of an error.
-        return_record: also return a :class:`Record` of what was done, with the condition number.
+        return_solution: return a :class:`Solution`, the value with the :class:`Statistics` of what was done, among
+            them the condition number.
 
     Example:
         >>> import torch, advdiff
@@ -93,31 +94,31 @@ def resolvent(
     if not math.isfinite(theta):
         raise ValueError(f"theta is {theta}; it must be a finite number.")
     operator = L.propagator
-    spread = operator.spread(Z)
-    if method != "dense" and 1.0 + theta <= operator.beta_value * (1.0 + 1e-12):
+    spread, constant = operator.spread(Z), operator.detach()
+    beta = constant.beta_value
+    if method != "dense" and 1.0 + theta <= beta * (1.0 + 1e-12):
         raise SingularVelocityError(
-            f"θ = {theta:g} is not above β − 1 = {operator.beta_value - 1:g}, so (1+θ)I − βV is not positive definite; "
+            f"θ = {theta:g} is not above β − 1 = {beta - 1:g}, so (1+θ)I − βV is not positive definite; "
             "choose a larger θ or a smaller β."
         )
     method, reason = _choose(L) if method == "auto" else (method, "asked for")
     tol = max(tol, 4 * torch.finfo(Z.dtype).eps)
-    if method == "dense":
-        value, ones = dense_resolvent(L, spread, theta)
-        diagnosis = Diagnosis.of(operator.detach(), theta, ones, amplification(value, spread))
-        products, error = 0, torch.finfo(Z.dtype).eps * diagnosis.condition
-    else:
-        box: list[LowRankInverse.Outcome] = []
-        value = LowRankInverse.apply(*operator.tensors, spread, operator, theta, tol, box)
-        products, error, diagnosis = box[0]
+    with torch.no_grad():
+        inverse = METHODS[method](constant, spread.detach(), theta, tol)
     if has_values(Z) and L.num_nodes:
-        _judge(operator, theta, diagnosis, indefinite, torch.finfo(Z.dtype).eps)
-    value = operator.restore(value, Z)
-    return (value, Record(method, reason, products, error, diagnosis.condition)) if return_record else value
+        _judge(beta, theta, inverse.diagnosis, indefinite, torch.finfo(Z.dtype).eps)
+    value = operator.restore(InverseAction.apply(*operator.tensors, spread, inverse, constant), Z)
+    if not return_solution:
+        return value
+    condition = inverse.diagnosis.condition
+    return Solution(value, Statistics(method, reason, inverse.products, inverse.estimated_error, condition))
 
 
-def _judge(operator: Propagator, theta: float, diagnosis: Diagnosis, indefinite: bool, eps: float) -> None:
+def _judge(beta: float, theta: float, diagnosis: Diagnosis, indefinite: bool, eps: float) -> None:
     """Errors and warnings from what x = (θI + L)⁻¹1 tells (see ``Diagnosis``)."""
-    where = f"θ = {theta:g}, β = {operator.beta_value:g}"
+    if math.isnan(diagnosis.condition):  # NaN in, NaN out: a matter of the input
+        return
+    where = f"θ = {theta:g}, β = {beta:g}"
     if not diagnosis.condition < 0.02 / eps:
         raise SingularGeneratorError(
             f"θI + L is singular to rounding at {where} (condition number {diagnosis.condition:.1e}): the Perron "

@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from advdiff.attention import Attention
 from advdiff.checks import check_choice, check_nonnegative
-from advdiff.graph import NORMALIZATIONS
+from advdiff.operators.attention import Attention
+from advdiff.operators.graph import NORMALIZATIONS
 from advdiff.theory.norms import log_norm
 
 

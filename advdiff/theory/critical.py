@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import check_nonnegative
-from advdiff.graph import normalize_adjacency
+from advdiff.operators.graph import normalize_adjacency
 
 
 def critical_theta(

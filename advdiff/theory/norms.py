@@ -10,8 +10,8 @@ import scipy.sparse.linalg
 import torch
 from torch import Tensor
 
-from advdiff.attention import Attention
 from advdiff.checks import check_finite, check_floating, has_values
+from advdiff.operators.attention import Attention
 
 NORMS = ("spectral", "infinity")
 _LANCZOS_VECTORS = 48

@@ -1,6 +1,7 @@
 r"""Topological shifts: how far apart two environments, and two graphs drawn from them, are. Chapter 4.
 
-The environments themselves and the sampling of graphs (:mod:`advdiff.datasets.block_model`) can be had from here too.
+The environments themselves and the sampling of graphs (:mod:`advdiff.datasets.causal.block_model`) can be had
+from here too.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import check_choice, check_edge_index, has_values
-from advdiff.datasets.block_model import (
+from advdiff.datasets.causal.block_model import (
     NUM_GRAPHS,
     SHIFTS,
     Environment,
@@ -21,8 +22,8 @@ from advdiff.datasets.block_model import (
     expected_edges,
     sample_graph,
 )
+from advdiff.operators.velocity import Velocity
 from advdiff.theory.norms import NORMS, spectral_norm
-from advdiff.velocity import Velocity
 
 __all__ = [
     "NUM_GRAPHS",
@@ -64,7 +65,7 @@ def shift_size(V: Velocity, other: Velocity, norm: str = "spectral", *, tol: flo
         raise ValueError(f"the graphs have {V.num_nodes} and {other.num_nodes} nodes; a shift needs the same nodes.")
     if V.kind != other.kind:
         raise ValueError(f"one velocity is {V.kind!r} and the other {other.kind!r}; normalise both alike.")
-    difference = _sparse(other.edge_index, other.exact, V.num_nodes) - _sparse(V.edge_index, V.exact, V.num_nodes)
+    difference = _sparse(other.edge_index, other.entries, V.num_nodes) - _sparse(V.edge_index, V.entries, V.num_nodes)
     if norm == "infinity":
         return float(abs(difference).sum(axis=1).max()) if V.num_nodes else 0.0
     return _spectral_norm(difference, tol)

@@ -186,4 +186,4 @@ def _reference_tensor(L: Generator) -> Tensor:
         return L.coupling.left
     if L.velocity is None:  # refused when the generator was made
         raise AssertionError("a generator has a coupling or a velocity")
-    return L.velocity.exact.new_empty(0, dtype=L.velocity.dtype)
+    return L.velocity.entries.new_empty(0, dtype=L.velocity.dtype)

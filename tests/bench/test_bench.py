@@ -9,7 +9,7 @@ from advdiff.bench import measure, report
 from advdiff.bench.problems import model, random_graph, training_step
 from advdiff.bench.suite import Row
 from advdiff.cli import main
-from advdiff.velocity import Velocity
+from advdiff.operators.velocity import Velocity
 
 
 def test_side_by_side_takes_the_best_of_several_rounds():

@@ -95,6 +95,14 @@ def test_claims_are_typeset_and_the_type_of_the_book_is_there(page: Browser) -> 
     assert "loaded" in faces and "error" not in faces
 
 
+def test_bookkeeping_is_folded_under_a_line_that_says_what_it_is(page: Browser) -> None:
+    code = "[...document.querySelectorAll('.cell_input pre')]"
+    shown = f"{code}.filter(pre => pre.checkVisibility() && pre.textContent.includes('ledger.record('))"
+    assert page.run(f"return {shown}.length") == 0
+    lines = page.run("return [...document.querySelectorAll('.cell summary')].map(summary => summary.innerText.trim())")
+    assert [line for line in lines if not line or "code cell" in line] == []
+
+
 def test_images_are_there_and_described(page: Browser) -> None:
     assert page.run(IMAGES) == {"broken": [], "nameless": []}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +12,21 @@ import pytest
 import torch
 
 from advdiff.datasets import arxiv, load
-from advdiff.datasets.files import DamagedDataError, MissingDataError, find
+from advdiff.datasets.files import MINIATURE, DamagedDataError, MissingDataError, find
+from advdiff.datasets.parsed_cache import checksum
+from advdiff.experiments import fit
 from advdiff.experiments.budget import Budget
-from advdiff.experiments.training import train
 from advdiff.nn import build
 from tests.miniatures import arxiv as miniature
 
+#: Environment → papers to be classified, papers, citations and pairs in upstream's files.
+COUNTS = {
+    "train": (41125, 41125, 102316, 99401),
+    "valid": (49816, 90941, 374839, 369033),
+    "2018": (29799, 120740, 622466, 615415),
+    "2019": (39711, 160451, 1061197, 1052875),
+    "2020": (8892, 169343, 1166243, 1157799),
+}
 REAL = "ADVDIFF_DATA" in os.environ and all(find(source) for source in (*arxiv._GRAPH, arxiv._TEXT))
 
 
@@ -90,7 +100,7 @@ def test_unknown_options(folder: Path, option: dict, message: str) -> None:
 
 def test_missing_features_name_the_stand_in_and_are_never_replaced(folder: Path, monkeypatch) -> None:
     (folder / "raw/node-feat.csv.gz").unlink()
-    monkeypatch.setattr("advdiff.datasets.files._receive", unreachable)
+    monkeypatch.setattr("advdiff.datasets.download._receive", unreachable)
     with pytest.raises(MissingDataError, match=r"node-feat.csv \(or .gz\) is not in .* features='text'") as caught:
         load("arxiv")
     assert str(caught.value).count(". ") == 0, "one sentence"
@@ -116,14 +126,15 @@ def unreachable(*_: object) -> None:
         ("node-label", lambda text: text[: text.index("\n") + 1], "1 lines for 240 papers"),
         ("node-label", lambda text: text.replace("39", "40"), "names class 40, and there are 40"),
         ("node_year", lambda text: text.replace("1971", "MCM"), "node_year.csv.gz is damaged"),
-        ("node-feat", lambda text: text[: len(text) // 2].rpartition("\n")[0], r"it holds \(\d+, 128\) numbers"),
+        ("node-feat", lambda text: "nan" + text[text.index(",") :], "a feature is not finite"),
+        ("node-feat", lambda text: text[: len(text) // 2].rpartition("\n")[0], r"holds \(\d+, 128\) numbers"),
     ],
 )
 def test_damaged_files_are_named(folder: Path, file: str, change, message: str) -> None:
     rewrite(folder / f"raw/{file}.csv.gz", change)
     with pytest.raises(DamagedDataError, match=message) as caught:
         load("arxiv")
-    assert f"{file}.csv.gz" in str(caught.value)
+    assert f"{file}.csv" in str(caught.value)
 
 
 @pytest.mark.parametrize("keep", [0, 100, -100])
@@ -134,10 +145,28 @@ def test_a_truncated_stand_in(folder: Path, keep: int) -> None:
         load("arxiv", features="text")
 
 
-def test_real_years_demand_the_counts_of_the_paper(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arxiv, "is_verbatim", lambda source, path: True)
-    with pytest.raises(DamagedDataError, match=r"of train are .* instead of \(41125, 41125, 198802\)"):
+def test_without_the_mark_files_must_be_upstreams(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder.parent / MINIATURE).unlink()
+    with pytest.raises(DamagedDataError, match=r"node-label.csv.gz is damaged .*SHA-256 is .* instead of 7d16a4e39"):
         load("arxiv")
+    monkeypatch.setattr(arxiv, "_read_graph", lambda *paths: pytest.fail("read before the stand-in was verified"))
+    with pytest.raises(DamagedDataError, match=r"text_feat_128_int8.npz is damaged .*its SHA-256 is"):
+        arxiv._features("text", np.arange(240))
+
+
+def test_citations_count_in_any_order_but_must_be_upstreams(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder.parent / MINIATURE).unlink()
+    free = tuple(replace(source, sha256=None, size=None) for source in arxiv._GRAPH)
+    monkeypatch.setattr(arxiv, "_GRAPH", free)
+    monkeypatch.setattr(arxiv, "_TEXT", replace(arxiv._TEXT, sha256=None, size=None))
+    with pytest.raises(DamagedDataError, match=r"edge.csv.gz is damaged .*the citations are not upstream's"):
+        load("arxiv", features="text")
+    pairs = table(folder / "raw/edge.csv.gz").astype("<i4")
+    digest = checksum({"citations": np.array(sorted(map(tuple, pairs.tolist())), dtype="<i4")})
+    monkeypatch.setattr(arxiv, "_CITATIONS", digest)
+    first = load("arxiv", features="text").graphs("2020")[0]
+    rewrite(folder / "raw/edge.csv.gz", lambda text: "".join(reversed(text.splitlines(keepends=True))))
+    assert torch.equal(load("arxiv", features="text").graphs("2020")[0].edge_index, first.edge_index)
 
 
 def test_the_second_time_comes_from_the_cache(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +179,8 @@ def test_the_second_time_comes_from_the_cache(folder: Path, monkeypatch: pytest.
 
 def test_a_model_trains_on_it(folder: Path) -> None:
     data = load("arxiv")
-    outcome = train(build("sgc", 128, 16, 40), data, Budget(epochs=40, learning_rate=1e-2))
+    network = build("sgc", 128, 16, 40)
+    outcome = fit(network, data, budget=Budget(epochs=40, learning_rate=1e-2), progress=False).record.outcome
     assert outcome.status == "finished" and outcome.metrics["train"] > 0.8
 
 
@@ -160,7 +190,7 @@ def test_a_model_trains_on_it(folder: Path) -> None:
 def test_the_counts_of_the_real_files(edges: str) -> None:
     data = load("arxiv", features="text", edges=edges)
     maxima, isolated, means = [], [], []
-    for name, (targets, nodes, citations, pairs) in arxiv.COUNTS.items():
+    for name, (targets, nodes, citations, pairs) in COUNTS.items():
         (graph,) = data.graphs(name)
         assert (int(graph.mask.sum()), graph.num_nodes) == (targets, nodes)
         assert graph.num_edges == (citations if edges == "directed" else 2 * pairs)

@@ -10,8 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advdiff.datasets import block_model
-from advdiff.datasets.block_model import Environment, Randomness
+from advdiff.datasets.causal import block_model
+from advdiff.datasets.causal.block_model import Environment, Randomness
 
 TRAIN = Environment(0.1, 0.01, 5)
 probabilities = st.floats(0.0, 1.0)

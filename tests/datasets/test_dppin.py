@@ -9,7 +9,7 @@ import torch
 
 from advdiff.datasets import load
 from advdiff.datasets.dppin import NETWORKS, SOURCES
-from advdiff.datasets.files import DamagedDataError, MissingDataError, find
+from advdiff.datasets.files import MINIATURE, DamagedDataError, MissingDataError, find
 from tests.miniatures import dppin as miniature
 
 
@@ -116,11 +116,10 @@ def test_damaged_files(data_folder, file, text, message):
         load("dppin")
 
 
-def test_a_real_network_must_be_complete(data_folder):
+def test_without_the_mark_files_must_be_upstreams(data_folder):
     miniature.write(data_folder)
-    lines = "".join(f"{node},Y," + ",".join(["1.5"] * 36) + "\r\n" for node in range(143))
-    (data_folder / "dppin" / "DPPIN-Hazbun" / "Node_Features.txt").write_text(lines)
-    with pytest.raises(DamagedDataError, match=r"143 proteins and .* instead of 143 and 1959"):
+    (data_folder / MINIATURE).unlink()
+    with pytest.raises(DamagedDataError, match=r"Node_Features.txt.gz is damaged .*its SHA-256 is"):
         load("dppin")
 
 
@@ -134,13 +133,13 @@ def test_missing_and_truncated_files(data_folder, monkeypatch):
     zipped.write_bytes(gzip.compress(gzip.decompress(content)))
     assert len(load("dppin").graphs("Gavin")) == 26
     zipped.unlink()
-    monkeypatch.setattr("advdiff.datasets.files._download", _no_network)
+    monkeypatch.setattr("advdiff.datasets.download._receive", _no_network)
     with pytest.raises(MissingDataError, match="Gavin"):
         load("dppin")
 
 
-def _no_network(source, target):
-    raise MissingDataError(f"{source.path} is not there")
+def _no_network(url, file):
+    raise ConnectionError("no network in tests")
 
 
 real = pytest.mark.skipif(

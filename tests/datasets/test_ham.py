@@ -1,5 +1,6 @@
 """The annotated molecules: labels, split by mass, and the three forms in which the files come."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,7 +17,7 @@ from rdkit import Chem
 from rdkit.Chem.Descriptors import MolWt
 
 from advdiff.datasets import load
-from advdiff.datasets.files import DamagedDataError, MissingDataError, find
+from advdiff.datasets.files import MINIATURE, DamagedDataError, MissingDataError, find
 from advdiff.datasets.ham import BOND_TYPES, ELEMENTS, SOURCES
 from tests.miniatures import ham as miniature
 
@@ -134,6 +135,25 @@ def test_damaged_archives(folder, monkeypatch):
     archive.unlink()
     (folder / "ham" / "data").mkdir()
     with pytest.raises(DamagedDataError, match="no data"):
+        load("ham")
+
+
+@pytest.mark.parametrize("form", ["tar", "folder", "zip"])
+def test_without_the_mark_annotations_must_be_upstreams(folder, form, monkeypatch):
+    miniature.write(folder, form=form)
+    (folder / MINIATURE).unlink()
+    with pytest.raises(DamagedDataError, match="its 36 annotations are not upstream's"):
+        load("ham")
+    files = sorted((name, json.dumps(entry).encode()) for name, entry in miniature.annotations().items())
+    known = hashlib.sha256(b"".join(name.encode() + b"\n" + content + b"\n" for name, content in files)).hexdigest()
+    monkeypatch.setattr("advdiff.datasets.ham._ANNOTATIONS", known)
+    assert len(graphs_of(load("ham"))) == 36
+
+
+def test_an_archive_that_would_fill_the_memory(folder, monkeypatch):
+    miniature.write(folder, form="zip")
+    monkeypatch.setattr("advdiff.datasets.ham._LARGEST", 10_000)
+    with pytest.raises(DamagedDataError, match=r"master\.zip is damaged .*json would expand to"):
         load("ham")
 
 

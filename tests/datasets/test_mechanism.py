@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from advdiff.datasets.block_model import Environment, Randomness, sample_graph
-from advdiff.datasets.mechanism import Mechanism
+from advdiff.datasets.causal.block_model import Environment, Randomness, sample_graph
+from advdiff.datasets.causal.mechanism import Mechanism
 
 TRAIN = Environment(0.1, 0.01, 5)
 

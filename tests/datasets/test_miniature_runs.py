@@ -5,7 +5,8 @@ import math
 import pytest
 
 from advdiff.datasets import load
-from advdiff.experiments import recipes, run, table
+from advdiff.experiments import recipes, run
+from advdiff.results import table
 from tests import miniatures
 
 CASES = [
@@ -26,9 +27,9 @@ def test_a_run_on_small_files(data_folder, tmp_path, name, options):
     small = {"epochs": 1, "hidden_channels": 8, "num_layers": 1}
     (record,) = run(name, "advdifformer-s", settings=small, results=tmp_path, progress=False, **options)
     data = load(name, **options)
-    assert record.status == "finished" and record.metric == data.metric
-    assert set(record.metrics) == set(data.environments)
-    assert all(value is not None and math.isfinite(value) for value in record.metrics.values())
+    assert record.outcome.status == "finished" and record.outcome.metric == data.metric
+    assert set(record.outcome.metrics) == set(data.environments)
+    assert all(value is not None and math.isfinite(value) for value in record.outcome.metrics.values())
     made = table(name, tmp_path)
     assert made.metric == data.metric
     ((line,),) = [section.lines for section in made.sections]
@@ -41,6 +42,6 @@ def test_two_metrics_in_one_table(data_folder, tmp_path):
     small = {"epochs": 1, "hidden_channels": 8}
     run("dppin", "mlp", task=["node", "link"], snapshots="code", settings=small, results=tmp_path, progress=False)
     made = table("dppin", tmp_path)
-    assert "rmse or roc_auc, per cent" in made.caption
+    assert "RMSE or ROC-AUC (%)" in made.caption
     node, link = (section.lines[0].cells["test worst"] for section in made.sections)
     assert node.digits == 3 and link.digits == 2 and 1 < link.mean < 100

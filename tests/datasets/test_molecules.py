@@ -9,8 +9,8 @@ import torch
 from torch_geometric.data import Batch
 
 from advdiff.datasets import load, molbace, molsider
-from advdiff.datasets.files import DamagedDataError, MissingDataError, find
-from advdiff.datasets.molecules import ATOM_CATEGORIES, BOND_CATEGORIES, FILES, one_hot
+from advdiff.datasets.files import MINIATURE, DamagedDataError, MissingDataError, find
+from advdiff.datasets.molecules import ATOM_CATEGORIES, BOND_CATEGORIES, one_hot
 from tests.miniatures import molbace as small_bace
 from tests.miniatures import molsider as small_sider
 
@@ -30,6 +30,12 @@ def lines(folder, name, file):
     return gzip.decompress((folder / f"ogbg_{name}" / f"{file}.csv.gz").read_bytes()).decode().splitlines()
 
 
+def in_the_order_of_the_files(data, folder):
+    numbers = {part: map(int, lines(folder, data.name, f"split/scaffold/{part}")) for part in data.environments}
+    found = {n: g for part, own in numbers.items() for n, g in zip(own, data.graphs(part), strict=True)}
+    return [found[number] for number in sorted(found)]
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_graphs_by_hand(folder, name):
     data, tasks = load(name), MODULES[name][2]
@@ -37,7 +43,7 @@ def test_graphs_by_hand(folder, name):
     assert (data.in_channels, data.edge_dim) == (174, 13) == (sum(ATOM_CATEGORIES), sum(BOND_CATEGORIES))
     atoms, bonds, labels = (iter(lines(folder, name, f"raw/{file}")) for file in ("node-feat", "edge", "graph-label"))
     kinds, counts = iter(lines(folder, name, "raw/edge-feat")), lines(folder, name, "raw/num-edge-list")
-    graphs = [*data.graphs("test"), *data.graphs("train"), *data.graphs("valid")]  # the order of the files
+    graphs = in_the_order_of_the_files(data, folder)
     for graph, count in zip(graphs, counts, strict=True):
         place = [0, *torch.tensor(ATOM_CATEGORIES).cumsum(0).tolist()]
         for row in graph.x:
@@ -80,7 +86,6 @@ def test_plain_files_are_read_too(folder):
     [
         ("raw/num-edge-list", lambda text: text[:-1], "39 graphs instead of 40"),
         ("raw/graph-label", lambda text: text[:-1], "39 graphs instead of 40"),
-        ("raw/graph-label", lambda text: ["yes", *text[1:]], "not in upstream's format"),
         ("mapping/mol", lambda text: text[:-1], "39 graphs instead of 40"),
         ("mapping/mol", lambda text: ["Class,molecule", *text[1:]], "no column smiles"),
         ("raw/node-feat", lambda text: text[:-1], "rows and columns"),
@@ -98,26 +103,31 @@ def test_damaged_files(folder, file, change, message):
         load("molbace")
 
 
-def test_a_real_data_set_must_be_complete(folder):
-    place = folder / "ogbg_molbace"
-    for file in FILES:
-        path = place / f"{file}.gz"
-        content = gzip.decompress(path.read_bytes()).decode().splitlines()
-        if file.startswith("split/"):
-            repeated = [str(int(line) + 40 * time) for time in range(30) for line in content]
-        else:
-            head = 1 if file.startswith("mapping/") else 0
-            repeated = content[:head] + 30 * content[head:]
-        path.write_bytes(gzip.compress(("\n".join(repeated) + "\n").encode()))
-    with pytest.raises(DamagedDataError, match=r"not upstream's.*graphs=1200"):
+@pytest.mark.parametrize("cell", ["7", "-1", "0.5", "yes", "inf"])
+@pytest.mark.parametrize("name", MODULES)
+def test_labels_are_yes_no_or_unknown(folder, name, cell):
+    path = folder / f"ogbg_{name}" / "raw/graph-label.csv.gz"
+    first, *rest = lines(folder, name, "raw/graph-label")
+    path.write_bytes(gzip.compress("\n".join([",".join([cell, *first.split(",")[1:]]), *rest, ""]).encode()))
+    with pytest.raises(DamagedDataError, match=f"the label '{cell}' is neither 0 nor 1 nor empty"):
+        load(name)
+
+
+def test_without_the_mark_files_must_be_upstreams(folder):
+    (folder.parent / MINIATURE).unlink()
+    with pytest.raises(DamagedDataError, match=r"mol.csv.gz is damaged .*its SHA-256 is .* instead of b60661da6342"):
         load("molbace")
+    # Of SIDER, upstream's own bytes are not known: other ones are told, and must have the right numbers.
+    with pytest.warns(UserWarning, match="differs from the file that this book was made with"):
+        with pytest.raises(DamagedDataError, match=r"ogbg_molsider is damaged .*graphs=40.* instead of .*graphs=1427"):
+            load("molsider")
 
 
 def test_a_missing_file(folder, monkeypatch):
-    def no_network(source, target):
-        raise MissingDataError(f"{source.path} is not there")
+    def no_network(url, file):
+        raise ConnectionError("no network in tests")
 
-    monkeypatch.setattr("advdiff.datasets.files._download", no_network)
+    monkeypatch.setattr("advdiff.datasets.download._receive", no_network)
     shutil.rmtree(folder / "ogbg_molsider" / "raw")
     with pytest.raises(MissingDataError, match="num-node-list"):
         load("molsider")

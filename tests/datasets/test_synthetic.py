@@ -7,7 +7,8 @@ import itertools
 import pytest
 import torch
 
-from advdiff.datasets import Dataset, block_model, load, synthetic
+from advdiff.datasets import Dataset, load, synthetic
+from advdiff.datasets.causal import block_model
 
 OPTIONS = [(labels, edges) for labels in ("per_graph", "shared") for edges in ("independent", "common")]
 

@@ -21,7 +21,7 @@ COMMAND = (
 
 
 def definitions(found):
-    return {record.key: (record.model, record.seed, record.metrics, record.chosen_epoch) for record in found}
+    return {record.key: (record.outcome.metrics, record.outcome.chosen_epoch) for record in found}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def alone(tmp_path_factory):
     return definitions(run("synthetic", **SWEEP, results=tmp_path_factory.mktemp("alone"), threads=1, progress=False))
 
 
-def soundly(path):
+def read_sound_records(path):
     """The records of a file in which every line is one."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -60,9 +60,9 @@ def wait_for_lines(path, lines, process):
 @pytest.mark.slow
 def test_several_processes_give_the_same_records(tmp_path, alone):
     found = run("synthetic", **SWEEP, results=tmp_path, jobs=2, progress=False)
-    assert definitions(found) == definitions(soundly(tmp_path / "synthetic.jsonl")) == alone
-    assert [record.seed for record in found] == list(range(8))
-    assert all(record.machine["threads"] == 1 for record in found)
+    assert definitions(found) == definitions(read_sound_records(tmp_path / "synthetic.jsonl")) == alone
+    assert [record.plan.seed for record in found] == list(range(8))
+    assert all(record.provenance.machine["threads"] == 1 for record in found)
 
 
 @pytest.mark.slow
@@ -72,14 +72,14 @@ def test_kill_9_loses_no_finished_run_and_the_same_command_goes_on(tmp_path):
     wait_for_lines(path, 2, process)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    before, kept = path.read_bytes(), soundly(path)
+    before, kept = path.read_bytes(), read_sound_records(path)
     assert 2 <= len(kept) < 8
     path.write_bytes(before + before.splitlines()[0][:100])  # and as if it had been killed in the middle of a line
     with pytest.warns(UserWarning, match="damaged"):
         found = run("synthetic", **{**SWEEP, "settings": {"epochs": 400}, "seeds": len(kept) + 1}, results=tmp_path)
     assert path.read_bytes().startswith(before)
-    assert [record.time for record in found[: len(kept)]] == [record.time for record in kept]
-    assert len(soundly(path)) == len(kept) + 1
+    assert [record.provenance.time for record in found[: len(kept)]] == [record.provenance.time for record in kept]
+    assert len(read_sound_records(path)) == len(kept) + 1
 
 
 @pytest.mark.slow
@@ -92,7 +92,7 @@ def test_control_c_leaves_a_sound_file_and_no_processes(tmp_path, jobs):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and "interrupted" in errors
     assert "Traceback" not in errors
-    assert 2 <= len(soundly(path)) < 8
+    assert 2 <= len(read_sound_records(path)) < 8
     limit = time.monotonic() + 30
     with pytest.raises(ProcessLookupError):
         while time.monotonic() < limit:  # init takes its time to bury them
@@ -115,7 +115,7 @@ def cluster():
 @pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_records(tmp_path, cluster, alone):
     found = run("synthetic", **SWEEP, results=tmp_path, dask=cluster.scheduler_address, progress=False)
-    assert definitions(found) == definitions(soundly(tmp_path / "synthetic.jsonl")) == alone
+    assert definitions(found) == definitions(read_sound_records(tmp_path / "synthetic.jsonl")) == alone
 
 
 @pytest.mark.slow
@@ -135,12 +135,12 @@ def test_a_dask_worker_killed_in_the_middle_loses_nothing(tmp_path, cluster):
     killer.join(30)
     assert not killer.is_alive()
     expected = run("synthetic", **longer, results=tmp_path / "alone", threads=1, progress=False)
-    assert definitions(found) == definitions(soundly(path)) == definitions(expected)
+    assert definitions(found) == definitions(read_sound_records(path)) == definitions(expected)
 
 
 def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr("advdiff.experiments.sweep.CONNECT_SECONDS", 1)
+    monkeypatch.setattr("advdiff.experiments.workers.CONNECT_SECONDS", 1)
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at 'tcp://127\.0\.0\.1:9'"):
         run("synthetic", **SWEEP, results=tmp_path, dask="tcp://127.0.0.1:9", progress=False)
 
@@ -148,10 +148,27 @@ def test_a_cluster_that_is_not_there_is_named(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_worker_that_dies_is_named(tmp_path, monkeypatch):
     """As Linux does with a process that takes too much memory."""
-    monkeypatch.setattr("advdiff.experiments.sweep._attempt", die)
+    monkeypatch.setattr("advdiff.experiments.sweep.attempt", die)
     with pytest.raises(SweepError, match="worker process died"):
         run("synthetic", **SWEEP, results=tmp_path, jobs=2, progress=False)
 
 
-def die(job, **keywords):
+def die(plan, **keywords):
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+WITHOUT_UNIX = """
+import sys
+import psutil  # on Linux it imports them itself
+sys.modules["fcntl"] = sys.modules["resource"] = None  # as on Windows
+from advdiff.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_run_needs_nothing_that_only_unix_has(tmp_path):
+    command = [*COMMAND, "--set", "epochs=2", "--seeds", "1", "--results", str(tmp_path)]
+    done = subprocess.run([sys.executable, "-c", WITHOUT_UNIX, *command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (record,) = read_sound_records(tmp_path / "synthetic.jsonl")
+    assert record.outcome.peak_memory_gb > 0 and record.outcome.cpu_seconds > 0

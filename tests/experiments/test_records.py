@@ -6,21 +6,12 @@ import os
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 
 import pytest
 
 from advdiff.experiments import records
-from advdiff.experiments.records import DamagedRecordWarning, Record
-
-
-def record(key="k0", seed=0, status="finished", **more):
-    return Record(
-        key=key, experiment="toy", dataset="toy", metric="mse", options={}, model="linear", settings={"β": 0.5},
-        seed=seed, data_seed=seed, profile="quick", budget={"epochs": 1}, only_valid=False, status=status, reason="",
-        metrics={"a": 0.1 + 0.2, "b": None}, valid_metric=0.25, chosen_epoch=1, epochs=1, seconds_per_epoch=0.1,
-        seconds=0.2, train=["a"], valid=["b"], test=[], **more,
-    )  # fmt: skip
+from advdiff.experiments.records import DamagedRecordWarning
+from tests.experiments.made_up import changed, record
 
 
 @pytest.fixture
@@ -36,7 +27,7 @@ def strictly(path):
 
 def test_what_is_written_is_read_again_to_the_last_digit(path):
     assert records.read(path) == []
-    written = [record(f"k{number}", number) for number in range(3)]
+    written = [record(number) for number in range(3)]
     assert all(records.append(path, each) for each in written)
     assert strictly(path) == written
     assert path.read_bytes().count(b"\n") == 3
@@ -44,7 +35,7 @@ def test_what_is_written_is_read_again_to_the_last_digit(path):
 
 def test_a_finished_run_is_not_recorded_twice(path):
     assert records.append(path, record())
-    assert not records.append(path, replace(record(), seconds=9.0))
+    assert not records.append(path, changed(record(), seconds=9.0))
     assert strictly(path) == [record()]
 
 
@@ -61,8 +52,8 @@ def test_a_damaged_last_line_is_reported_skipped_and_then_repaired(path, tail):
     path.write_bytes(sound + tail)
     with pytest.warns(DamagedRecordWarning, match=r"line 2 of .*toy\.jsonl is damaged"):
         assert records.read(path) == [record()]
-    assert records.append(path, record("k1"))
-    assert strictly(path) == [record(), record("k1")]
+    assert records.append(path, record(1))
+    assert strictly(path) == [record(), record(1)]
     assert path.read_bytes().startswith(sound)
 
 
@@ -70,26 +61,27 @@ def test_a_last_line_without_its_line_break_is_kept(path):
     records.append(path, record())
     path.write_bytes(path.read_bytes().rstrip(b"\n"))
     assert strictly(path) == [record()]
-    records.append(path, record("k1"))
-    assert strictly(path) == [record(), record("k1")]
+    records.append(path, record(1))
+    assert strictly(path) == [record(), record(1)]
 
 
 def test_a_damaged_line_in_the_middle_stays_and_is_reported(path):
     records.append(path, record())
     path.write_bytes(b"rubbish\n\n" + path.read_bytes())
-    records.append(path, record("k1"))
+    records.append(path, record(1))
     with pytest.warns(DamagedRecordWarning, match="line 1"):
-        assert records.read(path) == [record(), record("k1")]
+        assert records.read(path) == [record(), record(1)]
 
 
 def test_lines_of_another_version_are_not_cut_off(path):
-    later = {**record("k0").as_dict(), "new_field": 1}
+    later = record(0).as_dict()
+    later["outcome"]["new_field"] = 1
     older = {"key": "k7", "experiment": "toy"}
     path.parent.mkdir()
     path.write_text(json.dumps(later) + "\n" + json.dumps(older) + "\n")
-    records.append(path, record("k1"))
+    records.append(path, record(1))
     with pytest.warns(DamagedRecordWarning, match="line 2"):
-        assert records.read(path) == [record("k0"), record("k1")]
+        assert records.read(path) == [record(0), record(1)]
     assert "k7" in path.read_text()
 
 
@@ -111,13 +103,13 @@ def test_a_full_disk_leaves_the_file_as_it_was(path, monkeypatch, call, tail):
     with monkeypatch.context() as patch:
         patch.setattr(os, call, full)
         with pytest.raises(OSError, match="No space left"):
-            records.append(path, record("k1"))
+            records.append(path, record(1))
     assert path.read_bytes() == sound
-    assert records.append(path, record("k1"))
-    assert strictly(path) == [record(), record("k1")]
+    assert records.append(path, record(1))
+    assert strictly(path) == [record(), record(1)]
 
 
-@pytest.mark.parametrize(("call", "kept"), [("write", ["k0"]), ("fsync", ["k0", "k1"])])
+@pytest.mark.parametrize(("call", "kept"), [("write", [0]), ("fsync", [0, 1])])
 def test_an_interrupt_leaves_the_whole_line_or_none(path, monkeypatch, call, kept):
     records.append(path, record())
 
@@ -127,30 +119,30 @@ def test_an_interrupt_leaves_the_whole_line_or_none(path, monkeypatch, call, kep
     with monkeypatch.context() as patch:
         patch.setattr(os, call, interrupted)
         with pytest.raises(KeyboardInterrupt):
-            records.append(path, record("k1"))
-    assert [each.key for each in strictly(path)] == kept
+            records.append(path, record(1))
+    assert [each.plan.seed for each in strictly(path)] == kept
 
 
 def test_numbers_that_json_does_not_know_are_refused(path):
     with pytest.raises(ValueError, match="JSON compliant"):
-        records.append(path, replace(record(), valid_metric=float("nan")))
+        records.append(path, changed(record(), valid_metric=float("nan")))
     assert not path.exists()
 
 
 WRITER = """
 import sys
 from advdiff.experiments import records
-from tests.experiments.test_records import record
-path, name = sys.argv[1:]
+from tests.experiments.made_up import record
+path, first = sys.argv[1], int(sys.argv[2])
 for number in range(25):
-    records.append(path, record(f"shared{number}", number))
-    records.append(path, record(f"{name}{number}", number))
+    records.append(path, record(number))
+    records.append(path, record(first + number))
 """
 
 
 @pytest.mark.slow
 def test_two_processes_that_write_at_once_neither_lose_nor_double(path):
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("one", "two")]
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(first)]) for first in (100, 200)]
     assert [writer.wait(120) for writer in writers] == [0, 0]
     lines = path.read_text(encoding="utf-8").splitlines()
     assert len(lines) == len({json.loads(line)["key"] for line in lines}) == 75

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from advdiff.experiments import execute, read, records, run, sweep, tune
-from advdiff.experiments.jobs import Job
+from advdiff.experiments import SweepError, read, records, run, sweep, tune
+from advdiff.experiments.plan import Plan
 from advdiff.experiments.recipes import RECIPES
 from advdiff.propagation import NearSingularWarning
 from tests.experiments import toy as toys
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("toy")
 def count(monkeypatch):
     """Counts the runs that are really made."""
     made = []
-    real = execute.execute
+    real = sweep.execute
 
     def counted(job, **keywords):
         made.append(job)
@@ -37,27 +37,30 @@ def test_a_record_says_everything(tmp_path):
     (record,) = run("toy", "wide", seeds=[3], results=tmp_path, kind="easy", settings={"lr": 0.01, "dropout": 0})
     content = json.loads((tmp_path / "toy.jsonl").read_text())
     assert content == record.as_dict()
-    assert content["options"] == {"kind": "easy", "num_nodes": 10}  # of the quick profile
-    assert content["settings"] == {"hidden_channels": 4, "dropout": 0.0, "beta": 0.2}
-    assert content["budget"] == {
-        "epochs": 4, "learning_rate": 0.01, "weight_decay": 0.0, "batch_size": 32, "evaluate_every": 1
+    plan, outcome, provenance = content["plan"], content["outcome"], content["provenance"]
+    assert plan["options"] == {"kind": "easy", "num_nodes": 10}  # of the quick profile
+    assert plan["settings"] == {"hidden_channels": 4, "dropout": 0.0, "beta": 0.2}
+    assert plan["budget"] == {
+        "epochs": 4, "learning_rate": 0.01, "weight_decay": 0.0, "batch_size": 32, "fixed_batches": False,
+        "evaluate_every": 1, "patience": None
     }  # fmt: skip
-    assert set(content["metrics"]) == {"a", "b", "c", "d"}
-    assert content["valid_metric"] == content["metrics"]["b"]
-    assert (content["train"], content["valid"], content["test"]) == (["a"], ["b"], ["c", "d"])
-    assert (content["seed"], content["data_seed"]) == (3, 3)
-    assert content["parameters"] == 4 * 3 + 4 + 4 + 1
-    assert content["status"] == "finished" and content["epochs"] == 4
-    assert 0 < content["peak_memory_gb"] < 100 and content["seconds"] > 0 and content["seconds_per_epoch"] > 0
-    assert set(content["versions"]) == {"python", "torch", "pyg", "advdiff"}
-    assert content["machine"]["cores"] >= 1 and content["machine"]["cpu"]
+    assert (plan["seed"], plan["data_seed"]) == (3, 3)
+    assert outcome["metric"] == "mse" and set(outcome["metrics"]) == {"a", "b", "c", "d"}
+    assert outcome["valid_metric"] == outcome["metrics"]["b"]
+    assert (outcome["train"], outcome["valid"], outcome["test"]) == (["a"], ["b"], ["c", "d"])
+    assert outcome["parameters"] == 4 * 3 + 4 + 4 + 1
+    assert outcome["status"] == "finished" and outcome["epochs"] == 4
+    assert 0 < outcome["peak_memory_gb"] < 100 and outcome["cpu_seconds"] > 0
+    assert outcome["seconds"] > 0 and outcome["seconds_per_epoch"] > 0
+    assert set(provenance["versions"]) == {"python", "torch", "pyg", "advdiff"}
+    assert provenance["machine"]["cores"] >= 1 and provenance["machine"]["cpu"]
     text = (tmp_path / "toy.jsonl").read_text()
-    assert str(tmp_path) not in text and os.uname().nodename not in json.dumps(content["machine"])
+    assert str(tmp_path) not in text and os.uname().nodename not in json.dumps(provenance["machine"])
 
 
 def test_the_default_is_all_models_on_all_kinds(tmp_path):
     found = run("toy", seeds=2, results=tmp_path)
-    assert [(r.options["kind"], r.seed, r.model) for r in found] == [
+    assert [(r.plan.options["kind"], r.plan.seed, r.plan.model) for r in found] == [
         (kind, seed, model) for kind in ("easy", "hard") for seed in (0, 1) for model in ("linear", "wide")
     ]
 
@@ -67,7 +70,7 @@ def test_recorded_runs_are_not_made_again(tmp_path, count):
     assert len(count) == 2
     again = run("toy", "all", seeds=[0, 1, 2], results=tmp_path, kind="easy")
     assert len(count) == 2 + 4
-    assert [r for r in again if r.model == "linear" and r.seed < 2] == first
+    assert [r for r in again if r.plan.model == "linear" and r.plan.seed < 2] == first
     run("toy", "all", seeds=3, results=tmp_path, kind="easy")
     assert len(count) == 6
     assert len((tmp_path / "toy.jsonl").read_text().splitlines()) == 6
@@ -85,7 +88,7 @@ def test_what_defines_a_run_makes_another_run(tmp_path, count, change):
 
 def test_whole_numbers_and_fractions_are_one_setting():
     jobs = [
-        Job("toy", "toy", "mse", {}, "wide", settings, 0, 0, "quick", budget)
+        Plan("toy", "toy", {}, "wide", settings, 0, 0, "quick", budget)
         for value, lr in ((1, 1), (1.0, 1.0))
         for settings, budget in [run_resolved({"beta": value, "lr": lr})]
     ]
@@ -93,7 +96,7 @@ def test_whole_numbers_and_fractions_are_one_setting():
 
 
 def run_resolved(overrides):
-    from advdiff.experiments.jobs import resolve
+    from advdiff.experiments.plan import resolve
 
     return resolve(RECIPES["toy"], "wide", "quick", overrides)
 
@@ -101,20 +104,21 @@ def run_resolved(overrides):
 def test_the_seed_draws_the_data_unless_they_are_fixed(tmp_path):
     free = run("toy", "linear", seeds=2, results=tmp_path, kind="easy")
     fixed = run("toy", "linear", seeds=2, results=tmp_path, kind="easy", data_seed=0)
-    assert [r.data_seed for r in free] == [0, 1] and [r.data_seed for r in fixed] == [0, 0]
+    assert [r.plan.data_seed for r in free] == [0, 1] and [r.plan.data_seed for r in fixed] == [0, 0]
     assert free[0].key == fixed[0].key
-    assert free[1].metrics != fixed[1].metrics
+    assert free[1].outcome.metrics != fixed[1].outcome.metrics
 
 
 def test_results_may_be_a_file(tmp_path):
     run("toy", "linear", results=tmp_path / "mine.jsonl", kind="easy")
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.jsonl"]
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == ["mine.jsonl"]
 
 
 def test_a_diverged_run_is_a_result(tmp_path, count):
     for _ in range(2):
         (record,) = run("toy", "linear", results=tmp_path, kind="nan")
-        assert record.status == "diverged" and record.metrics == {} and record.valid_metric is None
+        outcome = record.outcome
+        assert outcome.status == "diverged" and outcome.metrics == {} and outcome.valid_metric is None
     assert len(count) == 1
 
 
@@ -125,9 +129,9 @@ def test_out_of_memory_is_recorded_and_tried_again(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("advdiff.nn.build", none_left)
         (record,) = run("toy", "linear", results=tmp_path, kind="easy")
-    assert record.status == "out of memory" and not record.complete
+    assert record.outcome.status == "out of memory" and not record.complete
     (record,) = run("toy", "linear", results=tmp_path, kind="easy")
-    assert record.status == "finished"
+    assert record.outcome.status == "finished"
     assert read(tmp_path / "toy.jsonl") == [record]
 
 
@@ -145,8 +149,8 @@ def test_warnings_of_the_equation_are_recorded_once_and_others_shown_once(tmp_pa
     monkeypatch.setattr(toys.Model, "forward", forward)
     with pytest.warns(UserWarning) as shown:
         (record,) = run("toy", "linear", results=tmp_path, kind="easy")
-    assert record.remarks[0] == "θ lies low" and len(record.remarks) == 2
-    assert re.fullmatch(r"condition 2\.5e-01 at θ \(the first of \d+ like it\)", record.remarks[1])
+    assert record.outcome.remarks[0] == "θ lies low" and len(record.outcome.remarks) == 2
+    assert re.fullmatch(r"condition 2\.5e-01 at θ \(the first of \d+ like it\)", record.outcome.remarks[1])
     assert [str(each.message) for each in shown] == ["something else"]
 
 
@@ -159,10 +163,10 @@ def test_a_run_that_raises_does_not_stop_the_others(tmp_path, monkeypatch):
         return real(name, *args, **keywords)
 
     monkeypatch.setattr("advdiff.nn.build", build)
-    with pytest.raises(sweep.SweepError, match=r"2 of 4 runs failed.*linear easy seed 0: TypeError: no such") as caught:
+    with pytest.raises(SweepError, match=r"2 of 4 runs failed.*linear easy seed 0: TypeError: no such") as caught:
         run("toy", results=tmp_path)
     assert "in build" in caught.value.failures[0].traceback
-    assert {r.model for r in read(tmp_path / "toy.jsonl")} == {"wide"}
+    assert {r.plan.model for r in read(tmp_path / "toy.jsonl")} == {"wide"}
 
 
 def test_a_full_disk_stops_the_sweep_with_one_sentence(tmp_path, monkeypatch):
@@ -174,14 +178,14 @@ def test_a_full_disk_stops_the_sweep_with_one_sentence(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(sweep.SweepError, match=r"No space left on device.*same command again"):
+        with pytest.raises(SweepError, match=r"No space left on device.*same command again"):
             run("toy", "wide", seeds=3, results=tmp_path, kind="easy")
     assert (tmp_path / "toy.jsonl").read_bytes() == before
     assert len(run("toy", "wide", seeds=3, results=tmp_path, kind="easy")) == 3
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch):
-    real, calls = execute.execute, []
+    real, calls = sweep.execute, []
 
     def interrupted(job, **keywords):
         calls.append(job)
@@ -226,13 +230,13 @@ def test_fixed_data_cannot_have_a_seed(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="not drawn"):
         run("toy", results=tmp_path, data_seed=1)
     (record,) = run("toy", "linear", results=tmp_path, kind="easy")
-    assert record.data_seed is None
+    assert record.plan.data_seed is None
 
 
 def test_the_profile_comes_from_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("ADVDIFF_PROFILE", "full")
     (record,) = run("toy", "linear", results=tmp_path, kind="easy")
-    assert record.profile == "full" and record.epochs == 8 and record.options["num_nodes"] == 20
+    assert record.plan.profile == "full" and record.outcome.epochs == 8 and record.plan.options["num_nodes"] == 20
 
 
 # -------------------------------------------------------------------------------------------------------- tuning
@@ -242,10 +246,10 @@ def test_tuning_takes_the_best_on_validation_data_and_does_not_see_the_tests(tmp
     (tuned,) = tune("toy", "wide", seeds=2, results=tmp_path, kind="easy")
     assert len(tuned.tried) == 4 and len(count) == 8
     found = read(tmp_path / "toy-tuning.jsonl")
-    assert all(r.only_valid and r.test == [] and set(r.metrics) == {"a", "b"} for r in found)
+    assert all(r.plan.only_valid and r.outcome.test == [] and set(r.outcome.metrics) == {"a", "b"} for r in found)
     assert tuned.value == min(value for _, value in tuned.tried)
-    best = [r for r in found if {**r.settings, **r.budget}.items() >= tuned.settings.items()]
-    assert sum(r.valid_metric for r in best) / 2 == pytest.approx(tuned.value)
+    best = [r for r in found if r.plan.all_settings.items() >= tuned.settings.items()]
+    assert sum(r.outcome.valid_metric for r in best) / 2 == pytest.approx(tuned.value)
     assert "best of 4" in str(tuned) and "validation mse" in str(tuned)
     tune("toy", "wide", seeds=2, results=tmp_path, kind="easy")
     assert len(count) == 8  # found again

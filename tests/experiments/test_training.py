@@ -10,12 +10,14 @@ from torch_geometric.data import Data
 from advdiff.datasets import Dataset
 from advdiff.experiments import training
 from advdiff.experiments.budget import Budget
-from advdiff.experiments.devices import choose_device, repeatable
+from advdiff.experiments.machine import choose_device, repeatable
+from advdiff.experiments.metrics import METRICS
 from advdiff.propagation import SingularGeneratorError
 from tests.experiments import toy
 
 
 def trained(data, budget, seed=0, model=None, **keywords):
+    keywords = {"metric": data.metric, "device": torch.device("cpu"), "environments": data.environments, **keywords}
     with repeatable(seed):
         return training.train(model or toy.Model(3, 4, 1, dropout=0.3), data, budget, seed=seed, **keywords)
 
@@ -45,7 +47,8 @@ def test_metrics_are_those_of_the_epoch_with_the_best_validation_metric():
     assert last.chosen_epoch < 15  # the validation error of this one rises at the end
     # The run that stops at the chosen epoch has the same parameters there.
     assert outcomes[last.chosen_epoch - 1].metrics == last.metrics
-    assert last.valid_metric == last.metrics["b"] == min(outcome.valid_metric for outcome in outcomes)
+    assert last.metrics["b"] == last.curve[last.chosen_epoch] == min(last.curve.values())
+    assert last.curve == {epoch: outcome.curve[epoch] for epoch, outcome in enumerate(outcomes, start=1)}
 
 
 def test_validation_every_k_epochs_chooses_among_these():
@@ -117,10 +120,19 @@ def test_many_small_graphs_are_batched(task, metric):
     # The metric of an environment does not depend on how its graphs are batched.
     model = Reader(task)
     values = [
-        training._evaluate(model, training._in_order(environments["b"], size, torch.device("cpu")), metric)
+        METRICS[metric](*training.predictions(model, training._in_order(environments["b"], size, torch.device("cpu"))))
         for size in (1, 3, 7)
     ]
     assert values[0] == pytest.approx(values[1]) == pytest.approx(values[2])
+
+
+def test_fixed_batches_are_the_same_objects_in_a_new_order():
+    graphs = [Data(x=torch.full((2, 1), float(n)), edge_index=torch.zeros(2, 0, dtype=torch.long)) for n in range(7)]
+    budget = Budget(1, 0.1, batch_size=2, fixed_batches=True)
+    batches = training._shuffled(graphs, budget, torch.device("cpu"), seed=0)
+    epochs = [[(id(batch), *batch.x.flatten().unique().tolist()) for batch in batches] for _ in range(4)]
+    assert all(sorted(epoch) == sorted(epochs[0]) for epoch in epochs) and len({tuple(e) for e in epochs}) > 1
+    assert {each[1:] for each in epochs[0]} == {(0, 1), (2, 3), (4, 5), (6,)}
 
 
 def test_the_order_of_batches_follows_the_seed():
@@ -130,7 +142,8 @@ def test_the_order_of_batches_follows_the_seed():
 
     def metrics(seed):
         torch.manual_seed(0)
-        return training.train(Reader("node"), data, Budget(3, 0.05, batch_size=2), seed=seed).metrics
+        model, budget = Reader("node"), Budget(3, 0.05, batch_size=2)
+        return trained(data, budget, seed=seed, model=model).metrics
 
     assert metrics(1) == metrics(1) != metrics(2)
 
@@ -141,7 +154,7 @@ def test_a_loss_that_is_not_finite_is_an_outcome():
     assert "epoch 1" in outcome.reason
 
 
-class Breaks(toy.Model):
+class ModelThatBreaks(toy.Model):
     """Goes wrong in the third training step, in one way or another."""
 
     def __init__(self, how):
@@ -166,16 +179,25 @@ class Breaks(toy.Model):
     ("how", "status", "reason"),
     [("nan", "diverged", "epoch 3"), ("singular", "singular", "θ"), ("parameters", "diverged", "parameters")],
 )
-def test_trouble_on_the_way_keeps_what_was_good_before(how, status, reason):
-    outcome = trained(toy.load("toy"), Budget(9, 0.05), model=Breaks(how))
+def test_a_run_that_goes_wrong_has_no_score(how, status, reason):
+    outcome = trained(toy.load("toy"), Budget(9, 0.05), model=ModelThatBreaks(how))
     assert outcome.status == status and reason in outcome.reason
     assert outcome.epochs == 3 and outcome.chosen_epoch in (1, 2)
-    assert all(value is not None and math.isfinite(value) for value in outcome.metrics.values())
+    assert outcome.metrics == {} and outcome.predictions == {}
+
+
+def test_patience_ends_a_run_that_no_longer_improves():
+    data = toy.load("toy", kind="hard")
+    whole = trained(data, Budget(40, 0.2))
+    stopped = trained(data, Budget(40, 0.2, patience=5))
+    assert stopped.epochs == stopped.chosen_epoch + 5 < 40
+    assert stopped.curve == {epoch: value for epoch, value in whole.curve.items() if epoch <= stopped.epochs}
+    assert stopped.metrics["b"] == min(stopped.curve.values())
 
 
 def test_other_errors_are_raised():
     with pytest.raises(ValueError, match="holds NaN"):
-        trained(toy.load("toy"), Budget(9, 0.05), model=Breaks("error"))
+        trained(toy.load("toy"), Budget(9, 0.05), model=ModelThatBreaks("error"))
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ from torch_geometric.data import Data
 import advdiff.datasets
 import advdiff.nn
 from advdiff.datasets import Dataset
-from advdiff.experiments import execute, recipes
+from advdiff.experiments import recipes, sweep
 from advdiff.experiments.budget import Budget
 from advdiff.experiments.recipe import Option, Profile, Recipe
 
 RECIPE = Recipe(
     name="toy",
     dataset="toy",
-    metric="mse",
     models=("linear", "wide"),
     common={"hidden_channels": 4, "beta": 0.2},
     grid={"beta": (0.2, 0.5), "learning_rate": (0.1, 0.01)},
@@ -66,4 +65,4 @@ def install(monkeypatch) -> None:
     monkeypatch.setattr(advdiff.nn, "build", build, raising=False)
     monkeypatch.setattr(advdiff.nn, "model_names", lambda: tuple(SETTINGS), raising=False)
     monkeypatch.setattr(advdiff.nn, "model_settings", lambda name: dict(SETTINGS[name]), raising=False)
-    execute._load.cache_clear()
+    sweep._load.cache_clear()

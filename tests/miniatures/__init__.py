@@ -8,19 +8,18 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from advdiff.datasets.files import MINIATURE
-
 NAMES = ("twitch", "arxiv", "dppin", "ham", "molbace", "molsider")
 
 
 def write(name: str, folder: Path, seed: int = 0) -> None:
-    """The files of one data set, where :func:`advdiff.datasets.files.locate` looks for them below the folder."""
+    """The files of one data set, where :func:`advdiff.datasets.files.find` looks for them below the folder.
+
+    The folder is marked as one of miniatures.
+    """
     import_module(f"tests.miniatures.{name}").write(folder, seed=seed)
 
 
 def write_all(folder: Path, seed: int = 0) -> None:
-    """The files of every data set, and the mark that they are miniatures."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / MINIATURE).write_text("Small made-up files in upstream's formats, written by the tests.\n")
+    """The files of every data set."""
     for name in NAMES:
         write(name, folder, seed)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.miniatures.mark import mark
 from tests.miniatures.twitch import put
 
 NODES, CLASSES, FEATURES = 240, 40, 128
@@ -17,6 +18,7 @@ YEARS = (1971, 2013, 2014, 2015, 2017, 2018, 2019, 2020)
 
 
 def write(folder: Path, seed: int = 0) -> None:
+    mark(folder)
     dice = np.random.default_rng([seed, 100])
     year = np.concatenate([YEARS, dice.choice(YEARS[1:], NODES - len(YEARS))])[dice.permutation(NODES)]
     label = dice.integers(0, 6, NODES)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.miniatures.mark import mark
+
 NAMES = (
     *("Babu", "Breitkreutz", "Gavin", "Hazbun", "Ho", "Ito", "Krogan(LCMS)", "Krogan(MALDI)"),
     *("Lambert", "Tarassov", "Uetz", "Yu"),
@@ -31,6 +33,7 @@ def network(number: int, seed: int = 0) -> tuple[np.ndarray, list[tuple[int, int
 
 
 def write(folder: Path, seed: int = 0) -> None:
+    mark(folder)
     for number, name in enumerate(NAMES):
         values, edges = network(number, seed)
         proteins = [f"Y{name[:2].upper()}{node:03d}W" for node in range(len(values))]

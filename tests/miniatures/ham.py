@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from tests.miniatures.chemistry import Molecule, draw
+from tests.miniatures.mark import mark
 
 MOLECULES = 24
 EXPERTS = ("AW", "ZY")
@@ -46,6 +47,7 @@ def _annotation(molecule: Molecule, dice: np.random.Generator) -> dict[str, obje
 
 def write(folder: Path, seed: int = 0, form: str = "tar") -> None:
     """``form`` is ``"tar"``, ``"folder"`` or ``"zip"``, the last as GitHub makes it."""
+    mark(folder)
     folder = folder / "ham"
     folder.mkdir(parents=True, exist_ok=True)
     files = {name: json.dumps(entry).encode() for name, entry in annotations(seed).items()}

@@ -12,11 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.miniatures.mark import mark
+
 REGIONS = ("DE", "ENGB", "ES", "FR", "PTBR", "RU", "ZHTW")
 NUM_FEATURES = 3170
 
 
 def write(folder: Path, seed: int = 0) -> None:
+    mark(folder)
     for number, region in enumerate(REGIONS):
         dice = np.random.default_rng([seed, number])
         nodes = 64 - 4 * number

@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from advdiff.nn import edges as module
-from advdiff.nn.edges import Edges, edges_of
-from advdiff.nn.velocity_cache import forget
+from advdiff.nn.baselines import edges as module
+from advdiff.nn.baselines.edges import Edges, edges_of
+from advdiff.nn.cache import forget
+from advdiff.operators.pattern import Pattern
 from tests.cases import BY_NAME, CASES, GraphCase, each, some
 from tests.reference import leaf, randn
 
@@ -25,7 +26,7 @@ def sorted_edges(case: GraphCase, self_loops: bool = False) -> Edges:
 def gather(monkeypatch: pytest.MonkeyPatch, kernels: bool) -> None:
     """The path of devices without sparse kernels."""
     if not kernels:
-        monkeypatch.setattr(module._Pattern, "_has_kernels", lambda self, X: False)
+        monkeypatch.setattr(Pattern, "has_kernels", lambda self, X: False)
 
 
 @each(CASES)

@@ -7,16 +7,23 @@ import pytest
 import scipy.linalg
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import AntiSymmetricConv, GATConv, GCNConv, GPSConv, SGConv
-from torch_geometric.transforms import GDC as GDCTransform
+from torch_geometric.nn import AntiSymmetricConv, GATConv, GCNConv, SGConv
 
-from advdiff.nn import build, differential, graphtrans
-from advdiff.nn.convolutions import GAT, GCN, GDC, SGC
-from advdiff.nn.differential import ADGN, CDE, Grand
-from advdiff.nn.diffusion import LinearDiffusion, NonLocalDiffusion, PiecewiseDiffusion, TimeDependentDiffusion
-from advdiff.nn.graphtrans import SelfAttention, Transformer
-from advdiff.nn.integrate import integrate
-from advdiff.nn.transformers import Difformer, GraphGPS
+from advdiff.nn import build
+from advdiff.nn.baselines import cde
+from advdiff.nn.baselines.a_dgn import ADGN
+from advdiff.nn.baselines.cde import CDE
+from advdiff.nn.baselines.diffusion import (
+    LinearDiffusion,
+    NonLocalDiffusion,
+    PiecewiseDiffusion,
+    TimeDependentDiffusion,
+)
+from advdiff.nn.baselines.gat import GAT
+from advdiff.nn.baselines.gcn import GCN
+from advdiff.nn.baselines.grand import Grand
+from advdiff.nn.baselines.integrate import integrate
+from advdiff.nn.baselines.sgc import SGC
 from tests.cases import BY_NAME, CASES, GraphCase, each, some
 from tests.nn.dense import LARGE, array
 from tests.reference import attention, normalized, relative_error
@@ -35,16 +42,19 @@ def run(layer: nn.Module, case: GraphCase, z: Tensor | None = None) -> Tensor:
 
 
 def on_edges(layer: nn.Module, case: GraphCase, z: np.ndarray, self_loops: bool) -> np.ndarray:
-    """The mean over the heads of a_uv e^{q·k/√d} / Σ_w a_uw e^{q·k/√d}, entry by entry."""
+    """The mean over the heads, of width d, of a_uv e^{q·k/√d} / Σ_w a_uw e^{q·k/√d}, entry by entry."""
     A = case.adjacency
     if self_loops:
         A = A - np.diag(np.diag(A)) + np.eye(len(A))
     total = np.zeros_like(A)
+    query, key = (z @ array(linear.weight).T for linear in (layer.query, layer.key))
+    if layer.query.bias is not None:
+        query = query + array(layer.query.bias)
+    size = query.shape[1] // layer.heads
     for h in range(layer.heads):
-        block = slice(h * WIDTH, (h + 1) * WIDTH)
-        query, key = (z @ array(linear.weight)[block].T for linear in (layer.query, layer.key))
+        block = slice(h * size, (h + 1) * size)
         for u in range(len(A)):
-            part = np.array([A[u, v] * np.exp(query[u] @ key[v] / np.sqrt(WIDTH)) for v in range(len(A))])
+            part = np.array([A[u, v] * np.exp(query[u, block] @ key[v, block] / np.sqrt(size)) for v in range(len(A))])
             total[u] += part / part.sum() if part.sum() > 0 else 0.0
     return total / layer.heads
 
@@ -130,13 +140,16 @@ def test_order_of_the_integrators(method: str, order: int) -> None:
 def test_methods_of_integration_agree(name: str) -> None:
     """Fine fixed steps and the adaptive ones of torchdiffeq; gradients too."""
     case, outs = BY_NAME["batch_unsorted"], []
-    for method, steps in (("euler", 400), ("rk4", 10), ("dopri5", 1)):
+    time = {"time" if name.startswith("diff-") else "integration_time": 0.8}
+    for method, steps in (("euler", 400), ("rk4", 10), ("dopri5", 1), *([("series", 1)] if name == "grand" else [])):
         torch.manual_seed(0)
-        model = build(name, WIDTH, 8, 2, time=0.8, steps=steps, method=method).double()
+        model = build(name, WIDTH, 8, 2, steps=steps, method=method, **time).double()
+        if name in ("grand", "cde"):
+            shaken(model.layers[0])
         out = run_model(model, case)
         out.sum().backward()
         outs.append((out.detach(), model.encoder[0].weight.grad))
-    for (value, grad), rtol in ((outs[0], 1e-3), (outs[2], 1e-4)):
+    for (value, grad), rtol in ((outs[0], 1e-3), *((out, 1e-4) for out in outs[2:])):
         torch.testing.assert_close(value, outs[1][0], rtol=rtol, atol=rtol)
         torch.testing.assert_close(grad, outs[1][1], rtol=0.0, atol=10 * rtol * float(outs[1][1].abs().max()))
 
@@ -155,9 +168,28 @@ def twin(layer: nn.Module, of: nn.Module) -> nn.Module:
 @each(UNDIRECTED)
 def test_gcn_and_sgc_are_those_of_pyg(case: GraphCase) -> None:
     weight = None if case.weight is None else case.edge_weight
-    for ours, theirs in ((GCN(WIDTH), GCNConv(WIDTH, WIDTH)), (SGC(WIDTH, order=3), SGConv(WIDTH, WIDTH, K=3))):
+    for ours, theirs in ((GCN(WIDTH), GCNConv(WIDTH, WIDTH)), (SGC(WIDTH, hops=3), SGConv(WIDTH, WIDTH, K=3))):
         expected = twin(theirs, ours)(state(case), case.edge_index, weight)
         torch.testing.assert_close(run(ours, case), expected)
+
+
+def test_sgc_is_one_linear_map_of_the_propagated_features() -> None:
+    """Â³X W + b for the whole model, with W and b read off at two of its inputs."""
+    case = BY_NAME["weighted"]
+    A = torch.tensor(normalized(case.adjacency + np.eye(case.num_nodes), "symmetric"))
+    model = build("sgc", WIDTH, 8, 2, hops=3).double()
+
+    def at(x: Tensor) -> Tensor:
+        return model(x, case.edge_index, case.edge_weight)
+
+    x = state(case)
+    still = at(torch.zeros_like(x))
+    columns = torch.eye(WIDTH, dtype=torch.float64)
+    # A feature that is Perron's vector of Â is propagated to itself: it shows W.
+    perron = torch.tensor(np.sqrt(case.adjacency.sum(1) + 1.0))
+    W = torch.stack([(at(perron[:, None] * column) - still)[0] / perron[0] for column in columns])
+    torch.testing.assert_close(at(x), A @ A @ A @ x @ W + still)
+    assert any(isinstance(module, nn.ReLU) for module in build("sgc", WIDTH, 8, 2, linear=False).decoder)
 
 
 @heads_1_and_3
@@ -175,142 +207,79 @@ def test_gat_is_that_of_pyg(case: GraphCase, heads: int) -> None:
         torch.testing.assert_close(parameter.grad, reference.grad)
 
 
-@each([*UNDIRECTED, BY_NAME["directed_weighted"]])
-def test_gdc_is_the_heat_kernel(case: GraphCase) -> None:
-    layer = GDC(WIDTH, time=2.5, tol=1e-12)
-    S = scipy.linalg.expm(
-        -2.5 * (np.eye(case.num_nodes) - normalized(case.adjacency + np.eye(case.num_nodes), "symmetric"))
-    )
-    expected = S @ array(state(case)) @ array(layer.double().weight).T + array(layer.bias)
-    assert relative_error(run(layer, case), expected) <= 1e-10
-
-
-def test_gdc_is_that_of_pyg() -> None:
-    """The transform's exact diffusion matrix, before it drops entries."""
-    case, transform = BY_NAME["undirected"], GDCTransform()
-    loops = torch.arange(case.num_nodes).expand(2, -1)
-    edge_index = torch.cat([case.edge_index, loops], 1)
-    weight = torch.ones(edge_index.size(1), dtype=torch.float64)
-    edge_index, weight = transform.transition_matrix(edge_index, weight, case.num_nodes, "sym")
-    S = transform.diffusion_matrix_exact(edge_index, weight, case.num_nodes, "heat", t=3.0)
-    layer = GDC(WIDTH, time=3.0, tol=1e-12).double()
-    torch.testing.assert_close(run(layer, case), S @ state(case) @ layer.weight.T + layer.bias)
-
-
 # -- differential equations ---------------------------------------------------------------------------------------
 
 
+def shaken(layer: nn.Module) -> nn.Module:
+    """In float64, with learned numbers that start at 0 at other values."""
+    layer = layer.double()
+    for name, value in (("alpha", 0.4), ("beta", -0.3), ("strength", 0.7)):
+        if getattr(layer, name, None) is not None:
+            nn.init.constant_(getattr(layer, name), value)
+    return layer
+
+
 @heads_1_and_3
+@pytest.mark.parametrize("source", [True, False])
 @each(CASES)
-def test_linear_grand_is_a_matrix_exponential(case: GraphCase, heads: int) -> None:
-    layer, z = Grand(WIDTH, heads, time=1.5, steps=60).double(), array(state(case))
+def test_linear_grand_is_a_matrix_exponential(case: GraphCase, heads: int, source: bool) -> None:
+    """With the source term: Z(T) of the system of twice the size whose second half Z(0) stays what it is."""
+    layer = shaken(Grand(WIDTH, heads, integration_time=3.0, source=source, tol=1e-12))
+    z, size, identity = array(state(case)), case.num_nodes, np.eye(case.num_nodes)
     C = on_edges(layer, case, z, self_loops=True)
     np.testing.assert_allclose(C.sum(1), 1.0)
-    expected = scipy.linalg.expm(-1.5 * (np.eye(case.num_nodes) - C)) @ z
-    assert relative_error(run(layer, case), expected) <= 1e-8
-    layer.steps = 4  # the default for T = 1
-    assert relative_error(run(layer, case), expected) <= 2e-3
+    rate, beta = 1.0 / (1.0 + np.exp(-0.4)), -0.3 if source else 0.0
+    whole = np.block([[rate * (C - identity), beta * identity], [np.zeros((size, 2 * size))]])
+    expected = (scipy.linalg.expm(3.0 * whole) @ np.concatenate([z, z]))[:size]
+    assert relative_error(run(layer, case), expected) <= 1e-10
+    layer.tol = 1e-4
+    assert np.abs(array(run(layer, case)) - expected).max() <= (1.0 + abs(beta) / rate) * 1e-4 * np.abs(z).max()
+    layer.method, layer.steps = "rk4", 60
+    assert relative_error(run(layer, case), expected) <= 1e-7
+
+
+def test_grand_at_time_zero_and_its_number_of_products() -> None:
+    case, layer = BY_NAME["undirected"], Grand(WIDTH, integration_time=0.0).double()
+    torch.testing.assert_close(run(layer, case), state(case))
+    assert len(Grand(WIDTH).weights()) - 1 == 9  # as its docstring says
+    weights = shaken(Grand(WIDTH, integration_time=30.0, source=False, tol=1e-9)).weights()
+    assert float(weights.detach().sum()) == pytest.approx(1.0, abs=1e-9)
 
 
 def test_adgn_is_that_of_pyg() -> None:
-    case, ours = BY_NAME["undirected"], ADGN(WIDTH, steps=3, epsilon=0.2, gamma=0.3)
+    case, ours = BY_NAME["undirected"], ADGN(WIDTH, num_layers=3, epsilon=0.2, gamma=0.3)
     theirs = AntiSymmetricConv(WIDTH, num_iters=3, epsilon=0.2, gamma=0.3)
     torch.testing.assert_close(run(ours, case), twin(theirs, ours)(state(case), case.edge_index))
 
 
+def test_layers_of_adgn_share_their_weights() -> None:
+    sizes = {sum(p.numel() for p in build("a-dgn", WIDTH, 8, 2, num_layers=n).parameters()) for n in (1, 20)}
+    assert len(sizes) == 1
+
+
+@pytest.mark.parametrize("velocity", ["tanh", "relu"])
 @pytest.mark.parametrize("convection", ["mean", "sum"])
 @some("undirected", "weighted", "directed_weighted", "duplicates", "isolated", "batch_unsorted")
-def test_cde(case: GraphCase, convection: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(differential, "CHUNK", 5)
-    layer, z = CDE(WIDTH, heads=2, time=0.6, steps=2, convection=convection).double(), array(state(case))
+def test_cde(case: GraphCase, convection: str, velocity: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cde, "CHUNK", 5)
+    layer = shaken(CDE(WIDTH, heads=2, integration_time=0.6, steps=2, convection=convection, velocity=velocity))
+    z = start = array(state(case))
     A = normalized(case.adjacency, "row") if convection == "mean" else case.adjacency
-    M = array(layer.velocity.weight)
+    M, s = array(layer.speed.weight), np.tanh if velocity == "tanh" else lambda x: np.maximum(x, 0.0)
     for _ in range(2):
         flow = on_edges(layer, case, z, self_loops=True) @ z - z
         for u, v in np.argwhere(A > 0):
-            flow[u] += A[u, v] * np.tanh(M @ (z[v] - z[u])) * z[v]
-        z = z + 0.3 * flow
+            flow[u] += 0.7 * A[u, v] * s(M @ (z[v] - z[u])) * z[v]
+        z = z + 0.3 * (flow / (1.0 + np.exp(-0.4)) - 0.3 * start)
     assert relative_error(run(layer, case), z) <= 1e-12
 
 
-def test_gradient_of_the_convection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(differential, "CHUNK", 7)
+@pytest.mark.parametrize("velocity", ["tanh", "relu"])
+def test_gradient_of_the_convection(velocity: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cde, "CHUNK", 7)
+    torch.manual_seed(0)
     case = BY_NAME["directed_weighted"]
     Y, Z = (torch.randn(case.num_nodes, 3, dtype=torch.float64, requires_grad=True) for _ in range(2))
     assert torch.autograd.gradcheck(
-        lambda y, z: differential._Convection.apply(y, z, case.edge_index, case.edge_weight), (Y, Z)
+        lambda y, z: cde._Convection.apply(y, z, case.edge_index, case.edge_weight, velocity), (Y, Z)
     )
-
-
-# -- Transformers -------------------------------------------------------------------------------------------------
-
-
-@heads_1_and_3
-@each(CASES)
-def test_self_attention_stays_within_graphs(case: GraphCase, heads: int) -> None:
-    """softmax(QKᵀ/√d_h)V entry by entry, before the output, norms and feed-forward part."""
-    block, z = SelfAttention(WIDTH, heads, 0.0).double(), state(case)
-    block.output, block.forward_part, block.norms = (
-        nn.Identity(),
-        nn.Linear(WIDTH, WIDTH),
-        nn.ModuleList([nn.Identity()] * 2),
-    )
-    block.forward_part = block.forward_part.double()
-    query, key, value = np.split(array(block.project(z)), 3, axis=1)
-    graph, size = case.batch or [0] * case.num_nodes, WIDTH // heads
-    expected = array(z).copy()
-    for h in range(heads):
-        part = slice(h * size, (h + 1) * size)
-        for u in range(case.num_nodes):
-            near = [v for v in range(case.num_nodes) if graph[v] == graph[u]]
-            score = np.exp([query[u, part] @ key[v, part] / np.sqrt(size) for v in near])
-            expected[u, part] += score / score.sum() @ value[near, part]
-    out = block(z, graphtrans.Padding(case.num_nodes, case.batch_vector))
-    expected = torch.tensor(expected)
-    torch.testing.assert_close(out, expected + block.forward_part(expected))
-
-
-def test_transformer_is_that_of_torch() -> None:
-    case, ours = BY_NAME["undirected"], Transformer(WIDTH, heads=2).double()
-    block, theirs = ours.blocks[0], nn.TransformerEncoderLayer(WIDTH, 2, 4 * WIDTH, 0.0, batch_first=True).double()
-    pairs = [
-        (theirs.linear1, block.forward_part[0]),
-        (theirs.linear2, block.forward_part[3]),
-        (theirs.norm1, block.norms[0]),
-        (theirs.norm2, block.norms[1]),
-        (theirs.self_attn.out_proj, block.output[0]),
-    ]
-    for to, source in pairs:
-        to.load_state_dict(source.state_dict())
-    theirs.self_attn.in_proj_weight = block.project.weight
-    theirs.self_attn.in_proj_bias = block.project.bias
-    torch.testing.assert_close(run(ours, case), theirs(ours.start(state(case))[None])[0])
-
-
-def test_graphtrans_refuses_what_would_take_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphtrans, "MAX_NODES", 5)
-    model = build("graphtrans", WIDTH, 8, 2).double()
-    assert run_model(model, BY_NAME["batch_with_one_node_graph"]).size(0) == 9
-    with pytest.raises(ValueError, match="graphtrans attends between all pairs of nodes, and a graph has 8; beyond 5"):
-        run_model(model, BY_NAME["undirected"])
-
-
-@pytest.mark.parametrize("training", [False, True])
-@heads_1_and_3
-def test_graphgps_is_that_of_pyg_on_one_graph(heads: int, training: bool) -> None:
-    case, ours = BY_NAME["undirected"], GraphGPS(WIDTH, heads).train(training)
-    options = {"head_channels": WIDTH // heads}
-    theirs = GPSConv(WIDTH, GCNConv(WIDTH, WIDTH), heads, attn_type="performer", attn_kwargs=options).train(training)
-    torch.testing.assert_close(run(ours, case), twin(theirs, ours)(state(case), case.edge_index))
-
-
-@heads_1_and_3
-@pytest.mark.parametrize("use_graph", [True, False])
-@each(CASES)
-def test_difformer(case: GraphCase, heads: int, use_graph: bool) -> None:
-    layer, z = Difformer(WIDTH, heads, tau=0.3, use_graph=use_graph).double(), array(state(case))
-    A, spread = normalized(case.adjacency, "symmetric"), 0.0
-    for h, C in enumerate(everywhere(layer, case, z)):
-        P = 0.5 * (C + A) if use_graph else C
-        spread += P @ z @ array(layer.value.weight)[h * WIDTH : (h + 1) * WIDTH].T / heads
-    assert relative_error(run(layer, case), 0.7 * z + 0.3 * spread) <= 1e-12

@@ -11,7 +11,10 @@ import torch
 from torch import Tensor
 
 import advdiff.nn
-from advdiff.nn import GraphModel, build, model_names, model_settings
+from advdiff import viz
+from advdiff.experiments import RECIPES, Recipe
+from advdiff.nn import GraphModel, build, model_names, model_settings, search_space
+from advdiff.nn.registry import MODELS
 from tests.cases import BATCHED, BY_NAME, CASES, GraphCase, each, some
 from tests.nn.dense import every_task, features, rings
 
@@ -19,7 +22,10 @@ NAMES = (
     *("advdifformer-s", "advdifformer-i", "advdifformer-e"),
     *("diff-linear", "diff-multilayer", "diff-time", "diff-nonlocal"),
     *("mlp", "gcn", "gat", "sgc", "gdc", "grand", "a-dgn", "cde", "graphtrans", "graphgps", "difformer"),
+    *("sgformer", "polynormer"),
 )
+#: Their layers are not alike, or share their weights: one module of the stack holds all of them.
+WHOLE = ("a-dgn", "graphtrans", "graphgps", "sgformer", "polynormer")
 #: They do not look at the graph.
 BLIND = ("mlp", "diff-nonlocal")
 WIDTH, HIDDEN, OUT = 3, 8, 2
@@ -39,6 +45,8 @@ def make(name: str, task: str = "node", **settings: object) -> GraphModel:
     for layer in model.layers:
         if hasattr(layer, "tol"):
             layer.tol = 1e-13
+        if name == "cde":  # which starts without convection, so that the velocity would have no gradient
+            torch.nn.init.constant_(layer.strength, 0.1)
     return model
 
 
@@ -60,6 +68,39 @@ def close(actual: Tensor, expected: Tensor) -> None:
 
 def test_names() -> None:
     assert model_names() == NAMES
+    assert {name: spec.title for name, spec in MODELS.items()} == viz.NAMES
+
+
+#: Settings of the whole training or of every model: a search varies them for all alike.
+SHARED = {"dropout", "batch_norm", "residual", "hidden_channels", "learning_rate", "weight_decay"}
+
+
+@every_name
+def test_search_spaces(name: str) -> None:
+    """Axes are settings of the model's own, hold its default and can all be built."""
+    space, settings = search_space(name), model_settings(name)
+    assert space and not set(space) & SHARED
+    for setting, values in space.items():
+        assert settings[setting] in values and len(set(values)) == len(values) >= 2, setting
+        for value in values:
+            build(name, WIDTH, 16, OUT, **{setting: value})
+    space.clear()
+    assert search_space(name)
+
+
+@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+def test_search_spaces_hold_the_grids_of_the_paper(recipe: Recipe) -> None:
+    for name in ("advdifformer-s", "advdifformer-i"):
+        space = search_space(name)
+        for setting, values in recipe.grid.items():
+            if setting in model_settings(name) and setting not in SHARED:
+                assert set(values) <= set(space[setting]), (name, setting)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith(("advdifformer", "diff-"))])
+def test_no_baseline_takes_a_setting_of_advdifformer_for_its_own(name: str) -> None:
+    """A recipe's common settings reach every model that has them; β, θ, K and T are AdvDIFFormer's."""
+    assert not {"beta", "theta", "order", "time"} & set(model_settings(name))
 
 
 @every_name
@@ -78,12 +119,12 @@ def test_models_are_called_alike(name: str) -> None:
 
 
 def test_unknown_name_and_setting() -> None:
-    with pytest.raises(ValueError, match=r"unknown model 'gin'; choose one of: advdifformer-s, .*, difformer\."):
+    with pytest.raises(ValueError, match=r"unknown model 'gin'; choose one of: advdifformer-s, .*, polynormer\."):
         build("gin", WIDTH, HIDDEN, OUT)
     with pytest.raises(ValueError, match="unknown model 'gin'"):
         model_settings("gin")
     with pytest.raises(
-        ValueError, match=r"sgc has no setting 'beta', 'heads'; its settings are: num_layers, .*order\."
+        ValueError, match=r"sgc has no setting 'beta', 'heads'; its settings are: num_layers, .*hops, linear\."
     ):
         build("sgc", WIDTH, HIDDEN, OUT, heads=2, beta=0.5)
     with pytest.raises(ValueError, match=r"advdifformer-s has no setting 'theta'; its settings are: .*order"):
@@ -105,11 +146,26 @@ BAD_SETTINGS = [
     ("difformer", {"normalization": "column"}, "unknown kind of normalisation 'column'"),
     ("diff-linear", {"time": -1.0}, "time is -1; it must be"),
     ("diff-time", {"steps": 0}, "steps is 0; it must be at least 1"),
-    ("grand", {"method": "rk5"}, "unknown method 'rk5'; choose one of: euler, rk4, dopri5"),
-    ("cde", {"convection": "max"}, "unknown convection 'max'; choose one of: mean, sum"),
-    ("sgc", {"order": 0}, "order is 0"),
-    ("gdc", {"time": float("nan")}, "time is nan"),
-    ("a-dgn", {"steps": 0}, "steps is 0"),
+    ("grand", {"method": "rk5"}, "unknown method 'rk5'; choose one of: series, euler, rk4, dopri5"),
+    ("grand", {"heads": 3}, "hidden_channels=8 must be a multiple of heads=3"),
+    ("grand", {"integration_time": -1.0}, "integration_time is -1; it must be"),
+    ("cde", {"convection": "max"}, "unknown convection 'max'; choose one of: sum, mean"),
+    ("cde", {"velocity": "sine"}, "unknown velocity 'sine'; choose one of: tanh, relu"),
+    ("sgc", {"hops": 0}, "hops is 0"),
+    ("gdc", {"t": float("nan")}, "t is nan"),
+    ("gdc", {"kernel": "wave"}, "unknown kernel 'wave'; choose one of: heat, ppr"),
+    ("gdc", {"teleport": 1.0}, "teleport is 1; it must lie strictly between 0 and 1"),
+    ("gdc", {"neighbours": 0}, "neighbours is 0"),
+    ("gdc", {"prune": -1.0}, "prune is -1"),
+    ("a-dgn", {"num_layers": 0}, "num_layers is 0"),
+    ("a-dgn", {"epsilon": 0.0}, "epsilon is 0; it must be positive"),
+    ("graphgps", {"walk_length": -1}, "walk_length is -1"),
+    ("graphgps", {"local": "gat"}, "unknown local 'gat'; choose one of: auto, gcn, gine"),
+    ("sgformer", {"graph_weight": 1.5}, r"graph_weight is 1.5; it must lie in \[0, 1\]"),
+    ("sgformer", {"attention_layers": 0}, "attention_layers is 0"),
+    ("polynormer", {"attention_layers": 0}, "attention_layers is 0"),
+    ("polynormer", {"heads": 3}, "hidden_channels=8 must be a multiple of heads=3"),
+    ("polynormer", {"local": "gine"}, "unknown local 'gine'; choose one of: gat, gcn"),
 ]
 
 
@@ -355,9 +411,12 @@ def test_dropout_acts_in_training_only(name: str) -> None:
 @pytest.mark.parametrize("extras", [{"batch_norm": True}, {"residual": True}, {"num_layers": 3}], ids=str)
 def test_extras_of_the_stack(name: str, extras: dict) -> None:
     model, data = make(name, **extras).train(), inputs(GRAPH)
-    assert len(model.layers) == extras.get("num_layers", model_settings(name)["num_layers"]) + (name == "graphtrans")
-    norms = [norm for norm in model.norms if isinstance(norm, torch.nn.BatchNorm1d)]
-    assert len(norms) == (len(model.layers) if "batch_norm" in extras else 0)
+    depth = extras.get("num_layers", model_settings(name)["num_layers"])
+    assert len(model.layers) == (1 if name in WHOLE else depth)
+    inside = model.layers[0] if name == "graphtrans" else model  # it takes them between its convolutions
+    norms = [norm for norm in inside.norms if isinstance(norm, torch.nn.BatchNorm1d)]
+    assert len(norms) == (len(inside.norms) if "batch_norm" in extras else 0)
+    assert inside.residual == ("residual" in extras)
     assert model(**data).isfinite().all()
 
 
@@ -375,7 +434,7 @@ def test_inference_then_training_on_the_same_graph(name: str) -> None:
 @every_name
 def test_every_model_learns(name: str) -> None:
     """A function of the nodes' features, on one graph and on a batch of small ones."""
-    settings = {"time": 0.5} if name == "gdc" else {}  # its default leaves little of eight nodes' differences
+    settings = {"t": 0.5} if name == "gdc" else {}  # its default leaves little of eight nodes' differences
     for case in (GRAPH, BY_NAME["batch_with_one_node_graph"]):
         model, data = make(name, **settings), inputs(case)
         y = data["x"][:, :OUT]
@@ -393,5 +452,6 @@ def test_every_model_learns(name: str) -> None:
 
 def test_public_names() -> None:
     assert set(advdiff.nn.__all__) == {
-        *("AdvDIFFormer", "AdvDiffConv", "GraphModel", "attention_maps", "build", "model_names", "model_settings"),
+        *("AdvDIFFormer", "AdvDiffConv", "GraphModel", "attention_maps"),
+        *("build", "model_names", "model_settings", "search_space"),
     }

@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 import advdiff
-from advdiff.nn import AdvDiffConv, AdvDIFFormer, velocity_cache
-from advdiff.nn.velocity_cache import CAPACITY, forget, velocity_of
+from advdiff.nn import AdvDiffConv, AdvDIFFormer
+from advdiff.nn import cache as velocity_cache
+from advdiff.nn.cache import CAPACITY, forget, velocity_of
 from tests.cases import BY_NAME
 from tests.nn.dense import every_solver
 
@@ -99,7 +100,7 @@ def test_capacity_is_bounded_and_the_least_recent_goes_first(normalised: list[Te
     velocities = [velocity_of(graph, NODES, None, "row") for graph in graphs]
     assert velocity_of(graphs[0], NODES, None, "row") is velocities[0]  # now the most recent
     velocity_of(GRAPH.edge_index, NODES, None, "row")
-    assert len(velocity_cache._remembered) == CAPACITY
+    assert len(velocity_cache._velocities) == CAPACITY
     assert len(normalised) == CAPACITY + 1
     assert velocity_of(graphs[0], NODES, None, "row") is velocities[0]
     assert velocity_of(graphs[1], NODES, None, "row") is not velocities[1]
@@ -122,7 +123,7 @@ def test_forgetting_frees_the_tensors() -> None:
     forget()
     gc.collect()
     assert all(ref() is None for ref in watched)
-    assert not velocity_cache._remembered
+    assert not velocity_cache._velocities
 
 
 def test_tensors_made_in_inference_mode_are_not_remembered() -> None:
@@ -134,7 +135,7 @@ def test_tensors_made_in_inference_mode_are_not_remembered() -> None:
         weight[0] = 9.0
         changed = velocity_of(edge_index, NODES, weight, "symmetric")
         assert torch.equal(changed.to_dense(), fresh(edge_index, weight, "symmetric"))
-        assert not velocity_cache._remembered
+        assert not velocity_cache._velocities
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)

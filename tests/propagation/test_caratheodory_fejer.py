@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from advdiff.propagation.caratheodory_fejer import MAX_ORDER, partial_fractions
+from advdiff.propagation.methods.caratheodory_fejer import MAX_ORDER, partial_fractions
 
 X = np.concatenate([np.linspace(0.0, 30.0, 30001), np.geomspace(30.0, 1e4, 5000)])
 TABLE = {1: 6.8e-2, 2: 7.4e-3, 3: 8.0e-4, 4: 8.7e-5, 6: 1.0e-6, 8: 1.2e-8, 10: 1.4e-10, 14: 4.9e-14}

@@ -26,13 +26,14 @@ def check(problem: Problem, time: float, method: str, tol: float, may_warn: bool
     """The relative error is within ``tol``, or the method warns that it is not and by how much."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        value, record = advdiff.exponential(problem.L, problem.Z, time, method, tol, return_record=True)
+        solution = advdiff.exponential(problem.L, problem.Z, time, method, tol, return_solution=True)
+        value, statistics = solution.value, solution.statistics
     error = relative_error(value, problem.exponential(time))
-    bound = record.estimated_error if caught and may_warn else tol
+    bound = statistics.estimated_error if caught and may_warn else tol
     setting = f"{method}, T={time}, tol={tol}, {problem.Z.dtype}, {problem.L}"
     assert may_warn or not caught, f"{setting}: {caught[0].message}"
     assert bound is not None
-    assert error <= bound, f"{setting}: error {error:.1e} > {bound:.1e}, {record}"
+    assert error <= bound, f"{setting}: error {error:.1e} > {bound:.1e}, {statistics}"
     assert value.dtype == problem.Z.dtype
 
 
@@ -131,9 +132,10 @@ def test_a_tolerance_below_rounding_is_met_as_far_as_rounding_allows(method: str
     problem = make_problem(SBM, "row", dtype=f32)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        value, record = advdiff.exponential(problem.L, problem.Z, 2.0, method, 1e-14, return_record=True)
+        solution = advdiff.exponential(problem.L, problem.Z, 2.0, method, 1e-14, return_solution=True)
+        value, statistics = solution.value, solution.statistics
     assert relative_error(value, problem.exponential(2.0)) <= 2e-6
-    assert record.products <= 60
+    assert statistics.products <= 60
 
 
 def test_pure_attention_has_a_closed_form() -> None:

@@ -81,7 +81,9 @@ def test_chebyshev_needs_fewer_products_than_taylor_on_an_undirected_graph() -> 
     problem = uniform_problem()
     for time in (1.0, 4.0, 10.0):
         work = {
-            method: advdiff.exponential(problem.L, problem.Z, time, method, 1e-8, return_record=True)[1].products
+            method: advdiff.exponential(
+                problem.L, problem.Z, time, method, 1e-8, return_solution=True
+            ).statistics.products
             for method in ("taylor", "chebyshev")
         }
         assert work["chebyshev"] < work["taylor"]

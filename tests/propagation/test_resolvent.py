@@ -72,10 +72,11 @@ def test_one_term_alone(case: GraphCase, kind: str, dtype: torch.dtype, method: 
 def test_lowrank_keeps_any_tolerance_with_few_products(kind: str, tol: float) -> None:
     """Design: about 12–20 sparse products for 1e-6."""
     problem = make_problem(SBM, kind, 0.5, 3)
-    X, record = advdiff.resolvent(problem.L, problem.Z, 1.0, "lowrank", tol, return_record=True)
+    solution = advdiff.resolvent(problem.L, problem.Z, 1.0, "lowrank", tol, return_solution=True)
+    X, statistics = solution.value, solution.statistics
     assert relative_error(X, problem.resolvent(1.0)) <= tol
-    assert record.estimated_error <= tol
-    assert record.products <= 8 - 2.0 * np.log10(tol)
+    assert statistics.estimated_error <= tol
+    assert statistics.products <= 8 - 2.0 * np.log10(tol)
 
 
 def test_two_nodes_by_hand(method: str) -> None:
@@ -122,7 +123,7 @@ def test_row_normalised_inverse_is_nonnegative_with_known_norm(case: GraphCase, 
         assert inverse.sum(1).numpy() == pytest.approx(np.full(case.num_nodes, 1 / (theta - 0.5)), rel=1e-9)
 
 
-# --------------------------------------------------------------------------------------------------- the record
+# --------------------------------------------------------------------------------------------------- the statistics
 
 
 def test_auto_says_what_it_chose_and_why() -> None:
@@ -133,13 +134,14 @@ def test_auto_says_what_it_chose_and_why() -> None:
         (large, "lowrank", "capacitance matrix"),
         (batch, "dense", "a dense solve in each"),
     ):
-        X, record = advdiff.resolvent(problem.L, problem.Z, 1.5, return_record=True)
-        assert record.method == method
-        assert reason in record.reason
-        assert (record.products == 0) == (method == "dense")
-        assert record.estimated_error is not None
+        solution = advdiff.resolvent(problem.L, problem.Z, 1.5, return_solution=True)
+        X, statistics = solution.value, solution.statistics
+        assert statistics.method == method
+        assert reason in statistics.reason
+        assert (statistics.products == 0) == (method == "dense")
+        assert statistics.estimated_error is not None
         assert relative_error(X, problem.resolvent(1.5)) <= 1e-6
-        asked = advdiff.resolvent(problem.L, problem.Z, 1.5, method, return_record=True)[1]
+        asked = advdiff.resolvent(problem.L, problem.Z, 1.5, method, return_solution=True).statistics
         assert asked.reason == "asked for"
 
 
@@ -147,10 +149,10 @@ def test_condition_number_is_the_infinity_norm_one(case: GraphCase, kind: str, m
     """‖θI + L‖_∞ ‖(θI + L)⁻¹‖_∞, from above: the first factor is bounded by 1 + θ + ‖P‖_∞."""
     for theta in (1.5, 4.0):
         problem = make_problem(case, kind, 0.5)
-        _, record = advdiff.resolvent(problem.L, problem.Z, theta, method, 1e-10, return_record=True)
+        statistics = advdiff.resolvent(problem.L, problem.Z, theta, method, 1e-10, return_solution=True).statistics
         matrix = (1.0 + theta) * problem.eye - problem.P[0]
         exact = np.linalg.cond(matrix, np.inf)
-        assert exact * (1 - 1e-6) <= record.condition <= 2.5 * exact
+        assert exact * (1 - 1e-6) <= statistics.condition <= 2.5 * exact
 
 
 def test_no_warning_far_from_the_singular_value(case: GraphCase, kind: str, method: str) -> None:

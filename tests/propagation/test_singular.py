@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import advdiff
-from advdiff.propagation.lowrank import Diagnosis
+from advdiff.propagation.inverse import Diagnosis
 from tests.cases import BETAS, WITHOUT_ISOLATED, GraphCase, block_model, both_ways, each
 from tests.reference import Problem, attention, hub_attention, make_problem, normalized, relative_error
 
@@ -37,10 +37,10 @@ def test_near_beta_a_warning_gives_the_condition_number(case: GraphCase, method:
     problem = make_problem(case, "row", 0.5)
     theta = 0.5 + 1e-5
     with pytest.warns(advdiff.NearSingularWarning, match=r"condition number [1-9]\.[0-9]e\+05.*θ\* = 0\.5"):
-        X, record = advdiff.resolvent(problem.L, problem.Z, theta, method, 1e-10, return_record=True)
+        solution = advdiff.resolvent(problem.L, problem.Z, theta, method, 1e-10, return_solution=True)
     # ‖θI + L‖_∞ ‖(θI + L)⁻¹‖_∞ with the second factor 1/(θ − β) exactly.
-    assert 1.0 / 1e-5 <= record.condition <= 4.0 / 1e-5
-    assert relative_error(X, problem.resolvent(theta)) <= 1e-6
+    assert 1.0 / 1e-5 <= solution.statistics.condition <= 4.0 / 1e-5
+    assert relative_error(solution.value, problem.resolvent(theta)) <= 1e-6
 
 
 def test_near_beta_float32_warns_or_refuses(method: str) -> None:
@@ -131,8 +131,8 @@ def test_indefinite_solves_notice_the_other_singular_values(kind: str, method: s
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            _, record = advdiff.resolvent(problem.L, problem.Z, theta, method, indefinite=True, return_record=True)
+            solution = advdiff.resolvent(problem.L, problem.Z, theta, method, indefinite=True, return_solution=True)
         except advdiff.SingularGeneratorError:
             return
-    assert record.condition > 1e6
+    assert solution.statistics.condition > 1e6
     assert any("condition number" in str(warning.message) for warning in caught)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import advdiff
-from advdiff.datasets.mechanism import Mechanism
+from advdiff.datasets.causal.mechanism import Mechanism
 from advdiff.theory import gap, shifts
 from advdiff.theory.shifts import Environment, Randomness
 

@@ -19,7 +19,7 @@ from tests.cases import KINDS
 TRAIN = Environment(0.1, 0.01, 5)
 probabilities = st.floats(0.0, 1.0)
 models = st.builds(Environment, probabilities, probabilities, st.integers(1, 6))
-lively = st.builds(Environment, st.floats(0.01, 1.0), st.floats(0.01, 1.0), st.integers(1, 6))
+environments_with_edges = st.builds(Environment, st.floats(0.01, 1.0), st.floats(0.01, 1.0), st.integers(1, 6))
 
 
 def dice(seed: int) -> torch.Generator:
@@ -128,7 +128,7 @@ def test_graphs_that_cannot_be_compared():
 # --- what the environments predict -------------------------------------------------------------------------
 
 
-@given(lively, lively)
+@given(environments_with_edges, environments_with_edges)
 def test_population_shift_on_a_fine_grid(first, second):
     """60 cells refine every partition into up to six blocks."""
     t = (np.arange(60) + 0.5) / 60
@@ -143,7 +143,7 @@ def test_population_shift_on_a_fine_grid(first, second):
     assert shifts.population_shift(second, first) == pytest.approx(expected, abs=1e-12)
 
 
-@given(lively, lively)
+@given(environments_with_edges, environments_with_edges)
 def test_population_shift_of_equal_partitions(first, second):
     second = Environment(second.p_within, second.p_between, first.blocks)
     b = first.blocks
@@ -152,7 +152,7 @@ def test_population_shift_of_equal_partitions(first, second):
     assert shifts.population_shift(first, second) == pytest.approx(expected, abs=1e-12)
 
 
-@given(lively, st.floats(0.05, 1.0))
+@given(environments_with_edges, st.floats(0.05, 1.0))
 def test_pure_density_is_no_population_shift(model, factor):
     thinner = Environment(factor * model.p_within, factor * model.p_between, model.blocks)
     assert shifts.population_shift(model, thinner) < 1e-12

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from advdiff.theory.statistics import degrees, spectral_density, summary
+from advdiff.theory.graph_statistics import degrees, spectral_density, summary
 
 
 def edges_of(graph: nx.Graph, both_ways: bool) -> torch.Tensor:

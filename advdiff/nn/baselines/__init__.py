@@ -1,0 +1,1 @@
+"""What AdvDIFFormer is compared with."""

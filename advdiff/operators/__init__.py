@@ -1,0 +1,9 @@
+"""The operators of the advective diffusion equation: V, C, P = C + βV and the generator L = I − P."""
+
+from advdiff.operators.attention import Attention
+from advdiff.operators.generator import Generator
+from advdiff.operators.graph import divergence, gradient, normalize_adjacency
+from advdiff.operators.propagator import Propagator
+from advdiff.operators.velocity import Velocity
+
+__all__ = ["Attention", "Generator", "Propagator", "Velocity", "divergence", "gradient", "normalize_adjacency"]

@@ -1,0 +1,96 @@
+"""The operators of the advective diffusion equation: C, V and the generator L = I − C − βV."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from advdiff.checks import check_nonnegative, values_checked
+from advdiff.operators.attention import Attention
+from advdiff.operators.propagator import Propagator
+from advdiff.operators.segments import Segments
+from advdiff.operators.velocity import Velocity
+
+__all__ = ["Attention", "Generator", "Propagator", "Velocity"]
+
+
+class Generator:
+    r"""The generator of advective diffusion on a graph.
+
+    .. math::
+        \frac{\partial \mathbf Z(t)}{\partial t} = -\mathbf L\, \mathbf Z(t), \qquad
+        \mathbf L = \mathbf I - \mathbf C - \beta \mathbf V
+
+    ``L @ Z`` and ``L.T @ Z`` cost O(N + E) and are differentiable in query, key, β and Z; ``L.to_dense()`` is the
+    dense oracle, [N, N] or [H, N, N]. ``L.propagator`` is P = C + βV.
+
+    Special cases: ``velocity=None`` is non-local diffusion, I − C; ``coupling=None, beta=1`` is local
+    diffusion, I − V.
+
+    Args:
+        coupling: the attention C, or None.
+        velocity: V from :func:`advdiff.normalize_adjacency`, or None.
+        beta: weight β ≥ 0 of the advection, a number or a tensor with one element.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> L = advdiff.Generator(advdiff.Attention(torch.ones(2, 1), torch.ones(2, 1)), V, beta=0.5)
+        >>> L @ torch.ones(2)
+        tensor([-0.5000, -0.5000])
+    """
+
+    def __init__(
+        self, coupling: Attention | None = None, velocity: Velocity | None = None, beta: float | Tensor = 0.5
+    ) -> None:
+        if coupling is None and velocity is None:
+            raise ValueError("the generator needs a coupling, a velocity or both; both are None.")
+        if isinstance(beta, Tensor) and beta.numel() != 1:
+            raise ValueError(f"beta has shape {tuple(beta.shape)}; it must be a single number.")
+        check_nonnegative("beta", beta)
+        self.coupling, self.velocity, self.beta = coupling, velocity, beta
+        if coupling is not None:
+            if velocity is not None and velocity.num_nodes != coupling.num_nodes:
+                raise ValueError(
+                    f"the velocity has {velocity.num_nodes} nodes and the coupling {coupling.num_nodes}; "
+                    "build both from the same graph."
+                )
+            if velocity is not None and velocity.device != coupling.left.device:
+                raise ValueError(
+                    f"the velocity lies on {velocity.device} and the coupling on {coupling.left.device}; "
+                    "move both to one device."
+                )
+            if velocity is not None:
+                coupling.segments.check_edges(velocity.edge_index)
+            left, right, segments = coupling.left, coupling.right, coupling.segments
+            self.propagator = Propagator(
+                left, right, segments, velocity, beta, coupling.multi_head, coupling.sums_to_one
+            )
+        elif velocity is not None:
+            segments = Segments(velocity.num_nodes, None, velocity.device)
+            self.propagator = Propagator(None, None, segments, velocity, beta, False)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number N of nodes."""
+        return self.propagator.num_nodes
+
+    @property
+    def T(self) -> Generator:
+        """The transpose Lᵀ, the generator of the backward flow."""
+        coupling = None if self.coupling is None else self.coupling.T
+        velocity = None if self.velocity is None else self.velocity.T
+        with values_checked():  # they were when L was made
+            return Generator(coupling, velocity, self.beta)
+
+    def __matmul__(self, Z: Tensor) -> Tensor:
+        product = self.propagator @ Z
+        return (Z if Z.shape == product.shape else Z.unsqueeze(1)) - product
+
+    def to_dense(self) -> Tensor:
+        """L as a dense matrix, [N, N] or [H, N, N] (an oracle for small N)."""
+        P = self.propagator.to_dense()
+        return torch.eye(self.num_nodes, dtype=P.dtype, device=P.device) - P
+
+    def __repr__(self) -> str:
+        return f"Generator(coupling={self.coupling}, velocity={self.velocity}, beta={self.propagator.beta_value:g})"

@@ -1,0 +1,87 @@
+"""Where the entries of a sparse matrix stand, apart from their values: a CSR pattern, sorted once for each graph."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from advdiff.checks import has_values
+
+
+class Pattern(NamedTuple):
+    """Row pointers, column indices, and the entry to which each edge adds.
+
+    Duplicate edges share an entry. Values are those of the entries, in the pattern's order; :meth:`merge` makes them
+    from those of the edges.
+
+    Example:
+        >>> import torch
+        >>> pattern = Pattern.sort(torch.tensor([1, 0, 1]), torch.tensor([2, 1, 2]), 3)
+        >>> pattern.pointers.tolist(), pattern.columns.tolist(), pattern.entry_of_edge.tolist()
+        ([0, 1, 2, 2], [1, 2], [1, 0, 1])
+        >>> pattern.merge(torch.tensor([1.0, 2.0, 4.0]))
+        tensor([2., 5.])
+    """
+
+    pointers: Tensor
+    columns: Tensor
+    entry_of_edge: Tensor
+
+    @classmethod
+    def sort(cls, major: Tensor, minor: Tensor, size: int) -> Pattern:
+        """The pattern of a matrix of ``size`` rows and columns from the row (``major``) and column of each edge."""
+        width = max(size, 1)
+        key = major.long() * width + minor.long()
+        if has_values(key):
+            key, entry_of_edge = torch.unique(key, return_inverse=True)
+        else:  # on ``meta`` nothing can be merged: one entry per edge
+            entry_of_edge = torch.arange(key.numel(), device=key.device)
+        row = torch.div(key, width, rounding_mode="floor")
+        counts = torch.zeros(size + 1, dtype=torch.int64, device=key.device)
+        counts.index_add_(0, row + 1, torch.ones_like(row))
+        # 32-bit indices halve the index traffic of a product that is bound by memory.
+        index = torch.int32 if max(major.numel(), size) < 2**31 else torch.int64
+        return cls(counts.cumsum(0).to(index), (key - row * width).to(index), entry_of_edge)
+
+    @property
+    def size(self) -> int:
+        """Number of rows and of columns."""
+        return self.pointers.numel() - 1
+
+    @property
+    def rows(self) -> Tensor:
+        """The row of each entry (``columns`` has the other index)."""
+        numbers = torch.arange(self.size, device=self.pointers.device)
+        return torch.repeat_interleave(numbers, self.pointers.diff(), output_size=self.columns.numel())
+
+    def merge(self, value: Tensor) -> Tensor:
+        """Values of the entries from those of the edges; duplicate edges add up."""
+        return value.new_zeros(self.columns.numel()).index_add_(0, self.entry_of_edge, value)
+
+    def matrix(self, value: Tensor) -> Tensor:
+        """The matrix itself as a torch tensor."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*Sparse.*", category=UserWarning)
+            return torch.sparse_csr_tensor(
+                self.pointers, self.columns, value, (self.size, self.size), check_invariants=False
+            )
+
+    def has_kernels(self, X: Tensor) -> bool:
+        """Does torch have sparse products for such tensors? Elsewhere (mps, meta) rows are gathered."""
+        return X.device.type in ("cpu", "cuda") and self.columns.numel() > 0 and X.numel() > 0
+
+    def product(self, value: Tensor, Z: Tensor) -> Tensor:
+        """out_u = Σ_e value_e z_column(e) over the entries e of row u, [N, F] → [N, F]."""
+        if self.has_kernels(Z):
+            return self.matrix(value) @ Z.contiguous()
+        return torch.zeros_like(Z).index_add_(0, self.rows, value[:, None] * Z[self.columns])
+
+    def dot(self, X: Tensor, Y: Tensor) -> Tensor:
+        """x_row(e) · y_column(e) for every entry e."""
+        if self.has_kernels(X):
+            zero = self.matrix(X.new_zeros(self.columns.numel()))
+            return torch.sparse.sampled_addmm(zero, X.contiguous(), Y.T).values()
+        return (X[self.rows] * Y[self.columns]).sum(1)

@@ -1,0 +1,230 @@
+"""The propagator P = C + βV: the one product that every method of the library is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from advdiff.checks import check_finite, check_floating, check_rows, has_values
+from advdiff.operators.blocks import Blocks
+from advdiff.operators.gradients import Gradients, Moments
+from advdiff.operators.segments import Segments
+from advdiff.operators.velocity import Velocity
+
+
+@dataclass(frozen=True, eq=False)
+class Propagator:
+    """P = U Wᵀ + βV with U, W [N, H, r] thin (or None) and V sparse (or None).
+
+    ``P @ Z`` is differentiable in U, W, β and Z. Z may be [N], [N, F] or, for H heads, [N, H, F]; an operator
+    with heads spreads an [N, F] input over them and returns [N, H, F]. ``P.add_product_`` is the raw in-place
+    kernel, outside autograd, on [N, H, F].
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> P = advdiff.Generator(advdiff.Attention(torch.ones(2, 1), torch.ones(2, 1)), V, beta=0.5).propagator
+        >>> P.to_dense()
+        tensor([[0.5000, 1.0000],
+                [1.0000, 0.5000]])
+        >>> P @ torch.tensor([1.0, 0.0]), P.radius
+        (tensor([0.5000, 1.0000]), 1.5)
+    """
+
+    left: Tensor | None
+    right: Tensor | None
+    segments: Segments
+    velocity: Velocity | None
+    beta: float | Tensor
+    multi_head: bool
+    #: "rows" if U and W come from an attention whose rows sum to 1 whatever they are, "columns" for its transpose.
+    sums_to_one: Literal["rows", "columns"] | None = None
+
+    @property
+    def num_nodes(self) -> int:
+        return self.segments.num_nodes
+
+    @property
+    def heads(self) -> int:
+        return 1 if self.left is None else self.left.size(1)
+
+    @property
+    def rank(self) -> int:
+        return 0 if self.left is None else self.left.size(2)
+
+    @property
+    def beta_value(self) -> float:
+        """β as a number, 0 without a velocity or without edges (1 on ``meta``, where a tensor has no value)."""
+        if self.velocity is None or self.velocity.num_edges == 0:
+            return 0.0
+        if isinstance(self.beta, Tensor):
+            return float(self.beta.detach()) if has_values(self.beta) else 1.0
+        return float(self.beta)
+
+    @property
+    def radius(self) -> float:
+        """1 + β, or β without a coupling; bounds the spectral radius of P for row normalisation, usually for both."""
+        return self.beta_value + (0.0 if self.left is None else 1.0)
+
+    @property
+    def T(self) -> Propagator:
+        """The transpose Pᵀ."""
+        velocity = None if self.velocity is None else self.velocity.T
+        flipped: dict[str | None, Any] = {"rows": "columns", "columns": "rows", None: None}
+        return replace(self, left=self.right, right=self.left, velocity=velocity, sums_to_one=flipped[self.sums_to_one])
+
+    def detach(self) -> Propagator:
+        """The same operator as constants: its tensors carry no gradient and β is a number."""
+        left = None if self.left is None else self.left.detach()
+        right = None if self.right is None else self.right.detach()
+        return replace(self, left=left, right=right, beta=self.beta_value)
+
+    # -- the raw kernel -------------------------------------------------------------------------------------
+
+    def add_product_(self, out: Tensor, Z: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
+        """out ← keep · out + scale · P Z in place, for contiguous [N, H, F]."""
+        # The advection comes first: of the two it is the one that gains from not having to read ``out``.
+        self.add_advection_(out, Z, scale, keep)
+        if self.left is not None and self.right is not None:
+            self.segments.add_apply_(out, self.left, self.segments.outer(self.right, Z), scale)
+        return out
+
+    def add_advection_(self, out: Tensor, Z: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
+        """out ← keep · out + scale · βV Z in place; with ``keep`` = 0, ``out`` may be uninitialised."""
+        if self.velocity is None:
+            return out.zero_() if keep == 0.0 else out if keep == 1.0 else out.mul_(keep)
+        rows = max(self.num_nodes, 1)
+        flat, Z = out.view(rows, -1) if out.numel() else out, Z.reshape(rows, -1) if Z.numel() else Z
+        self.velocity.add_product_(flat, Z, scale * self.beta_value, keep)
+        return out
+
+    def moments(self, Z: Tensor, scratch: Tensor | None = None) -> Moments:
+        """What :meth:`add_coupling_` and the gradient need of Z [N, 1 or H, F]; ``scratch``, like Z, is overwritten."""
+        assert self.right is not None
+        if self.sums_to_one != "rows":
+            return Moments(None, self.segments.outer(self.right, Z))
+        mean = self.segments.mean(Z)
+        centred = torch.sub(Z, self.segments.per_node(mean), out=scratch)
+        return Moments(mean, self.segments.outer(self.right, centred))
+
+    def add_coupling_(self, out: Tensor, moments: Moments) -> Tensor:
+        """out ← out + C Z in place, from the moments of Z."""
+        assert self.left is not None
+        S = moments.centred
+        if moments.mean is not None:  # Wᵀ Z = Wᵀ(Z − mean) + (Wᵀ1) meanᵀ
+            S = S.addcmul(self._right_sums, moments.mean.unsqueeze(2))
+        return self.segments.add_apply_(out, self.left, S)
+
+    @cached_property
+    def _right_sums(self) -> Tensor:
+        """Wᵀ1 per graph and head, [G, H, r, 1]."""
+        assert self.right is not None
+        return self.segments.sum(self.right).unsqueeze(-1)
+
+    # -- shapes ---------------------------------------------------------------------------------------------
+
+    def spread(self, Z: Tensor, name: str = "Z") -> Tensor:
+        """Z as [N, 1, F] (shared by the heads) or [N, H, F], checked against the operator."""
+        check_floating(name, Z)
+        check_rows(name, Z, self.num_nodes)
+        if self.left is not None and (self.left.dtype != Z.dtype or self.left.device != Z.device):
+            raise ValueError(
+                f"{name} is {Z.dtype} on {Z.device} but the attention is {self.left.dtype} on {self.left.device}; "
+                "make them agree."
+            )
+        check_finite(name, Z)
+        width = Z.numel() // max(self.num_nodes, 1) if self.num_nodes else (Z.size(-1) if Z.dim() > 1 else 1)
+        if not self.multi_head:
+            return Z.reshape(self.num_nodes, 1, width)
+        if Z.dim() > 3:
+            raise ValueError(f"{name} has shape {tuple(Z.shape)}; pass [N], [N, F] or [N, {self.heads}, F].")
+        if Z.dim() == 3:
+            if Z.size(1) != self.heads:
+                raise ValueError(
+                    f"{name} has {Z.size(1)} heads but the operator has {self.heads}; pass [N, {self.heads}, F]."
+                )
+            return Z
+        return Z.reshape(self.num_nodes, 1, width)
+
+    def restore(self, Y: Tensor, like: Tensor) -> Tensor:
+        """The inverse of :meth:`spread` for a result [N, H, F]."""
+        if not self.multi_head:
+            return Y.reshape(like.shape)
+        return Y if like.dim() > 1 else Y.squeeze(-1)
+
+    # -- small graphs --------------------------------------------------------------------------------------
+
+    @property
+    def has_small_graphs(self) -> bool:
+        """Is P better kept as a dense block per graph? So it is if no graph has more nodes than the factors columns."""
+        return self.segments.num_graphs > 1 and self.segments.largest <= self.rank
+
+    def blocks(self, dtype: torch.dtype) -> Blocks:
+        """P as a dense matrix for each graph and head."""
+        matrix: Any = 0.0
+        if self.left is not None and self.right is not None:
+            matrix = Blocks.of_attention(self.left, self.right, self.segments).matrix.to(dtype)
+        if self.velocity is not None:
+            matrix = matrix + self.beta * Blocks.of_velocity(self.velocity, self.segments, dtype).matrix
+        return Blocks(self.segments, matrix)
+
+    # -- the differentiable product -------------------------------------------------------------------------
+
+    def __matmul__(self, Z: Tensor) -> Tensor:
+        spread = self.spread(Z).expand(-1, self.heads, -1)
+        out: Tensor = _Product.apply(*self.tensors, spread, self)
+        return self.restore(out, Z)
+
+    @property
+    def tensors(self) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+        """What gradients can flow to, U, W and, if it is a tensor, β."""
+        return self.left, self.right, self.beta if isinstance(self.beta, Tensor) else None
+
+    def gradients(self, needs: Sequence[bool]) -> Gradients:
+        """Where a backward pass adds up its gradients with respect to U, W and β."""
+        return Gradients(self, needs)
+
+    def to_dense(self, dtype: torch.dtype | None = None) -> Tensor:
+        """P as a dense [N, N] or [H, N, N] matrix (an oracle for small N), by default in the precision of C or V."""
+        dense: Any = 0.0
+        if self.left is not None and self.right is not None:
+            dense = torch.einsum("uhr,vhr->huv", self.left, self.right)
+            batch = self.segments.batch
+            if batch is not None:
+                dense = dense * (batch[:, None] == batch[None, :])
+        if self.velocity is not None:
+            V = self.velocity.to_dense(dtype or (None if self.left is None else self.left.dtype))
+            dense = dense + self.beta * V
+        dense = dense if dtype is None else dense.to(dtype)
+        return dense if self.multi_head else dense.reshape(self.num_nodes, self.num_nodes)
+
+
+class _Product(torch.autograd.Function):
+    """P Z; backward: Pᵀ G for Z and rank-r products for U and W."""
+
+    @staticmethod
+    def forward(ctx, left, right, beta, Z: Tensor, operator: Propagator) -> Tensor:  # type: ignore[no-untyped-def]
+        ctx.operator = operator.detach()
+        ctx.beta_shape = None if beta is None else beta.shape
+        Z = Z.contiguous()
+        ctx.save_for_backward(Z)
+        return ctx.operator.add_product_(torch.empty_like(Z), Z, keep=0.0)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
+        (Z,) = ctx.saved_tensors
+        operator: Propagator = ctx.operator
+        grad = grad.contiguous()
+        gradients = operator.gradients(ctx.needs_input_grad[:3])
+        gradients.add(Z, grad)
+        grad_Z = None
+        if ctx.needs_input_grad[3]:
+            grad_Z = operator.T.add_product_(torch.empty_like(grad), grad, keep=0.0)
+        return *gradients.tensors(ctx.beta_shape), grad_Z, None

@@ -1,0 +1,198 @@
+r"""``powers``: [Z, PZ, …, P^K Z], the states of the paper's series model.
+
+With edge features the recurrence is Z^{(k)} = P(Z^{(k-1)} + M) (the paper's Appendix D). The backward pass is written
+by hand: in place, one sparse product per order for all heads, a narrower one at the first, where they share Z.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from advdiff.checks import check_all_finite, check_floating, values_checked
+from advdiff.operators import Attention, Generator, Propagator, Velocity
+from advdiff.operators.blocks import Blocks
+from advdiff.operators.gradients import Moments
+
+
+def powers(
+    P: Propagator | Attention | Velocity | Generator, Z: Tensor, order: int, *, source: Tensor | None = None
+) -> list[Tensor]:
+    r"""[Z, PZ, …, P^K Z] for P = C + βV, or Z^{(k)} = P(Z^{(k-1)} + source) if a source is given.
+
+    Args:
+        P: ``Generator(...).propagator``, or any operator of the library.
+        Z: [N], [N, F] or [N, H, F]. An operator with H heads spreads an [N, F] state over them: the first entry of
+            the result is Z as given and the others are [N, H, F].
+        order: K ≥ 0.
+        source: M, shaped like Z.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> advdiff.powers(V, torch.tensor([1.0, 0.0]), order=2)
+        [tensor([1., 0.]), tensor([0., 1.]), tensor([1., 0.])]
+    """
+    if order < 0:
+        raise ValueError(f"order is {order}; it must be 0 or larger.")
+    if source is not None and source.shape != Z.shape:
+        raise ValueError(f"source has shape {tuple(source.shape)} and Z {tuple(Z.shape)}; they must agree.")
+    if isinstance(P, Attention):
+        P = P.propagator
+    if not isinstance(P, Propagator):
+        check_floating("Z", Z)
+        check_all_finite({"Z": Z, "source": source})
+        states = [Z]
+        with values_checked():
+            for _ in range(order):
+                states.append(P @ (states[-1] if source is None else states[-1] + source))
+        return states
+    spread = P.spread(Z)
+    extra = None if source is None else P.spread(source, "source")
+    if order == 0:
+        return [Z]
+    states = (_BlockPowers if P.has_small_graphs else _Powers).apply(*P.tensors, spread, extra, P, order)
+    return [Z, *(P.restore(state, Z) for state in states)]
+
+
+class _Powers(torch.autograd.Function):
+    """The K states after Z as a differentiable function of U, W, β, Z and the source."""
+
+    @staticmethod
+    def forward(  # type: ignore[no-untyped-def]
+        ctx: Any,
+        left: Tensor | None,
+        right: Tensor | None,
+        beta: Tensor | None,
+        Z: Tensor,
+        source: Tensor | None,
+        operator: Propagator,
+        order: int,
+    ):
+        operator = operator.detach()
+        state, states, moments = Z.contiguous(), [], []
+        for _ in range(order):
+            given = state if source is None else state + source
+            out = given.new_empty(given.size(0), operator.heads, given.size(2))
+            if operator.left is not None:  # what is not written yet serves as scratch
+                moments.append(operator.moments(given, out if out.shape == given.shape else None))
+            _advect_(operator, out, given)
+            if operator.left is not None:
+                operator.add_coupling_(out, moments[-1])
+            states.append(out)
+            state = out
+        ctx.operator, ctx.order = operator, order
+        ctx.beta_shape = None if beta is None else beta.shape
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(Z, source, *states[:-1], *(tensor for pair in moments for tensor in pair))
+        return tuple(states)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
+        Z, source, *rest = ctx.saved_tensors
+        operator: Propagator = ctx.operator
+        segments, transposed = operator.segments, operator.T
+        states, kept = [Z, *rest[: ctx.order - 1]], rest[ctx.order - 1 :]
+        moments = [Moments(*pair) for pair in zip(kept[::2], kept[1::2], strict=True)]
+        gradients = operator.gradients(ctx.needs_input_grad[:3])
+        adjoint = spare = total_source = None
+        for k in reversed(range(ctx.order)):
+            # ``adjoint`` is the gradient of state k + 1; only buffers made here are overwritten.
+            incoming, owned = grads[k], adjoint is not None
+            if incoming is not None:
+                adjoint = incoming.contiguous() if adjoint is None else adjoint.add_(incoming)
+            if adjoint is None:
+                continue
+            given = states[k] if source is None else states[k] + source
+            is_first_shared = k == 0 and Z.size(1) < operator.heads
+            advected = adjoint.sum(1, keepdim=True) if is_first_shared else adjoint
+            back = torch.empty_like(advected) if spare is None or is_first_shared else spare
+            if operator.left is None or operator.right is None:
+                gradients.add(given, adjoint)
+                transposed.add_advection_(back, advected, keep=0.0)
+            else:
+                back_moments = segments.outer(operator.left, adjoint)
+                scratch = back if back.shape == given.shape else None
+                gradients.add(given, adjoint, moments[k], back_moments, scratch)
+                transposed.add_advection_(back, advected, keep=0.0)
+                if is_first_shared:
+                    back += _apply_and_sum(operator, back_moments)
+                else:
+                    segments.add_apply_(back, operator.right, back_moments)
+            if source is not None:
+                summed = back if back.shape == source.shape else back.sum(1, keepdim=True)
+                total_source = summed.clone() if total_source is None else total_source.add_(summed)
+            spare = adjoint if owned else None
+            adjoint = back
+        return *gradients.tensors(ctx.beta_shape), adjoint, total_source, None, None
+
+
+def _advect_(operator: Propagator, out: Tensor, given: Tensor) -> None:
+    """out ← βV given, multiplying once where the heads share ``given``."""
+    if given.size(1) == out.size(1):
+        operator.add_advection_(out, given, keep=0.0)
+    else:
+        out.copy_(operator.add_advection_(torch.empty_like(given), given, keep=0.0))
+
+
+def _apply_and_sum(operator: Propagator, moments: Tensor) -> Tensor:
+    """Σ_h W_h S_h as [N, 1, F]: one product over heads and rank together."""
+    assert operator.right is not None
+    if moments.size(0) == 1:
+        return (operator.right.flatten(1) @ moments[0].flatten(0, 1)).unsqueeze(1)
+    return operator.segments.apply(operator.right, moments).sum(1, keepdim=True)
+
+
+class _BlockPowers(torch.autograd.Function):
+    """The same where P is a small dense matrix for each graph."""
+
+    @staticmethod
+    def forward(  # type: ignore[no-untyped-def]
+        ctx: Any,
+        left: Tensor | None,
+        right: Tensor | None,
+        beta: Tensor | None,
+        Z: Tensor,
+        source: Tensor | None,
+        operator: Propagator,
+        order: int,
+    ):
+        ctx.operator = operator = operator.detach()
+        blocks, segments = operator.blocks(Z.dtype), operator.segments
+        state, extra = segments.pad(Z), None if source is None else segments.pad(source)
+        states, inputs = [], []
+        for _ in range(order):
+            inputs.append(state if extra is None else state + extra)
+            state = blocks @ inputs[-1]
+            states.append(segments.unpad(state))
+        ctx.heads_of_source = None if source is None else source.size(1)
+        ctx.beta_shape = None if beta is None else beta.shape
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(blocks.matrix, *inputs)
+        return tuple(states)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
+        matrix, *inputs = ctx.saved_tensors
+        operator: Propagator = ctx.operator
+        segments = operator.segments
+        blocks, gradients = Blocks(segments, matrix), operator.gradients(ctx.needs_input_grad[:3])
+        adjoint = total_source = None
+        for given, incoming in zip(reversed(inputs), reversed(grads), strict=True):
+            if incoming is not None:
+                padded = segments.pad(incoming)
+                adjoint = padded if adjoint is None else adjoint.add_(padded)
+            if adjoint is None:
+                continue
+            gradients.add_padded(given, adjoint)
+            adjoint = blocks.transposed_product(adjoint, summed=given.size(1) < adjoint.size(1))
+            if ctx.heads_of_source is not None:
+                summed = adjoint if adjoint.size(1) == ctx.heads_of_source else adjoint.sum(1, keepdim=True)
+                total_source = summed if total_source is None else total_source + summed
+        grad_Z, grad_source = (None if t is None else segments.unpad(t) for t in (adjoint, total_source))
+        return *gradients.tensors(ctx.beta_shape), grad_Z, grad_source, None, None

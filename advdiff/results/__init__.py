@@ -1,0 +1,5 @@
+"""From records to what a chapter shows: selections, comparisons, tables, and the paper's own numbers."""
+
+from advdiff.results.tables import Table, table
+
+__all__ = ["Table", "table"]

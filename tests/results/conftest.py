@@ -1,0 +1,3 @@
+"""Fixtures of the results: the toy experiment."""
+
+from tests.experiments.conftest import toy  # noqa: F401
