@@ -73,7 +73,6 @@
       element.removeAttribute("aria-label");
     for (const summary of document.querySelectorAll(".bd-links .has-children > details > summary"))
       summary.setAttribute("aria-label", `Pages of ${summary.closest("li").querySelector("a").textContent.trim()}`);
-    for (const icon of document.querySelectorAll(".theme-switch-button [title]")) icon.removeAttribute("title");
     if (document.querySelector('[type="application/vnd.jupyter.widget-view+json"]'))
       new MutationObserver(nameWidgets).observe(document.body, { childList: true, subtree: true });
   });
