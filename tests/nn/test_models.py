@@ -133,6 +133,7 @@ BAD_SETTINGS = [
     ("a-dgn", {"num_layers": 0}, "num_layers is 0"),
     ("a-dgn", {"epsilon": 0.0}, "epsilon is 0; it must be positive"),
     ("graphgps", {"walk_length": -1}, "walk_length is -1"),
+    ("graphgps", {"attention": "linear"}, "unknown attention 'linear'; choose one of: performer, softmax"),
     ("graphgps", {"local": "gat"}, "unknown local 'gat'; choose one of: auto, gcn, gine"),
     ("sgformer", {"graph_weight": 1.5}, r"graph_weight is 1.5; it must lie in \[0, 1\]"),
     ("sgformer", {"attention_layers": 0}, "attention_layers is 0"),
