@@ -46,7 +46,7 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything that decides the result, as JSON takes it."""
-        return asdict(self)
+        return {**asdict(self), "budget": self.budget.as_dict()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Plan:
