@@ -25,6 +25,7 @@ from advdiff.experiments.protocol import Protocol, Statement, Study
 from advdiff.experiments.records import Record
 from advdiff.experiments.trial import is_converged, stages
 from advdiff.results.compare import Contrast, pooled
+from advdiff.results.curvature import curvature
 from advdiff.results.frame import value_of
 from advdiff.results.resample import interval, resampled_means
 
@@ -124,6 +125,8 @@ def _study_of(protocol: Protocol, statement: Statement) -> Study:
 
 def _contrasts(protocol: Protocol, statement: Statement, done: Mapping[str, Record]) -> list[Contrast]:
     study = _study_of(protocol, statement)
+    if statement.superlinear:
+        return [curvature(_runs(protocol, study, statement.model, "final", done), LEVEL)]
     columns = statement.columns or (statement.column or study.column,)
     runs: dict[str, list[Record]] = {}
     if statement.curve:
