@@ -24,13 +24,20 @@ from torch import Tensor
 
 from advdiff.theory.spectral_measure import SpectralMeasure
 
-#: f: what the labels do at an eigenvalue, and g_β: what the model does there; both take and give tensors.
+# f: what the labels do at an eigenvalue, and g_β: what the model does there; both take and give tensors.
 Response = Callable[[Tensor], Tensor]
 Gain = Callable[[Tensor, Tensor], Tensor]
 
 
 class Errors(NamedTuple):
-    """Relative squared errors on the two graphs, one for each model: ``train`` and ``test``."""
+    """Relative squared errors on the two graphs, one for each model: ``train`` and ``test``.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory.advection_law import Errors
+        >>> Errors(torch.tensor(0.0), torch.tensor(0.5)).test
+        tensor(0.5000)
+    """
 
     train: Tensor
     test: Tensor
