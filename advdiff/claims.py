@@ -29,7 +29,7 @@ class Claim:
     """One statement of the paper or of a chapter, and what became of it.
 
     Attributes:
-        number: chapter and place in its ledger, for example "2.3".
+        number: chapter and place in its ledger, for example "2.3" or "6a.1".
         source: who says it and where, in words.
         statement: what it says, in our words.
         measured: what was computed here.
@@ -61,14 +61,15 @@ class Claim:
     def to_row(self) -> dict[str, Any]:
         """The claim as JSON: its attributes, as far as they are given, its chapter, and whether the paper says it."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
-        return given | {"chapter": int(self.number.partition(".")[0]), "of_the_paper": self.of_the_paper}
+        chapter = self.number.partition(".")[0]
+        return given | {"chapter": int(chapter) if chapter.isdigit() else chapter, "of_the_paper": self.of_the_paper}
 
 
 class Ledger:
     """The claims of one chapter, in the order in which they are recorded.
 
     Args:
-        chapter: its number.
+        chapter: its number; a page that follows chapter 6 may be "6a".
         judged: False where the chapter runs on miniature data, about which it says nothing: claims are then listed as
             "not judged", whatever their evidence.
 
@@ -80,7 +81,7 @@ class Ledger:
         '2.1'
     """
 
-    def __init__(self, chapter: int, *, judged: bool = True) -> None:
+    def __init__(self, chapter: int | str, *, judged: bool = True) -> None:
         self.chapter, self.judged = chapter, judged
         self.claims: list[Claim] = []
 

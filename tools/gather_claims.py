@@ -109,7 +109,7 @@ def read_chapter(path: Path, root: Path) -> Chapter:
     shown = {mime: _text(data[mime]) for mime in ("text/html", "text/plain")}
     if ledger._repr_mimebundle_() != {MIME_TYPE: data[MIME_TYPE], **shown}:
         sys.exit(f"{name}: the claims in JSON and those that are shown differ; execute it with `make notebooks`")
-    if not path.stem.startswith(f"{ledger.chapter:02d}_"):
+    if path.stem.partition("_")[0].lstrip("0") != str(ledger.chapter):
         sys.exit(f"{name} has the claims of chapter {ledger.chapter}")
     headings = _headings(cells[:place])
     if not headings:

@@ -128,6 +128,23 @@ def label_term(Y: Tensor, other: Tensor, *, loss: float = 1.0) -> Tensor:
     return model_term(*_pair("Y", Y, "other", other), loss=loss)
 
 
+def nodewise_residual(residual: Tensor, other: Tensor) -> Tensor:
+    r"""(1/N) Σ_u ‖r'_u − r_u‖₂ for residuals r = Ŷ − Y and r' = Ŷ' − Y' of a pair: the residual bound, node by node.
+
+    \|gap\| is at most this, this at most ``Decomposition.residual`` (which takes the root of a mean square, by
+    Cauchy–Schwarz), and at most l(Ŷ, Y) + l(Ŷ', Y') without a largest loss. So where the loss has grown ρ-fold, the
+    bound is at most (ρ + 1)/(ρ − 1) times the gap.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> gap.nodewise_residual(torch.tensor([0.0, 0.0]), torch.tensor([2.0, 0.0]))
+        tensor(1.)
+    """
+    residual, other = _pair("residual", residual, "other", other)
+    return (other - residual).norm(dim=1).mean()
+
+
 @dataclass(frozen=True)
 class Decomposition:
     """What a change of the graph does to the error of a model, and three upper bounds of \\|gap\\|, ever larger.

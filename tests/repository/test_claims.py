@@ -128,3 +128,11 @@ def test_nothing_is_judged_on_miniature_data():
     assert [c.verdict for c in ledger.claims] == ["not judged"]
     with pytest.raises(ValueError, match="unknown verdict"):
         Ledger.from_rows(stored(ledger))  # such a ledger never reaches the page of all claims
+
+
+def test_a_page_that_follows_a_chapter_has_claims_of_its_own():
+    ledger = Ledger(chapter="6a")
+    _record(ledger)
+    (row,) = ledger._repr_mimebundle_()[MIME_TYPE]
+    assert (row["number"], row["chapter"]) == ("6a.1", "6a")
+    assert Ledger.from_rows([row]).claims == ledger.claims
