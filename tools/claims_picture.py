@@ -27,6 +27,11 @@ GLYPHS = {
 }
 
 
+def column(claim: Claim) -> int:
+    """Where its square stands: by its number, so that a misprint, which has no square, leaves its place empty."""
+    return int(claim.number.partition(".")[2]) - 1
+
+
 def square(claim: Claim, x: int, y: int) -> str:
     colour = COLOURS[claim.verdict]
     fill, ink = (colour, "#ffffff") if claim.of_the_paper else ("#ffffff", colour)
@@ -39,7 +44,7 @@ def square(claim: Claim, x: int, y: int) -> str:
 
 def draw(chapters: Sequence[tuple[str, Sequence[Claim]]]) -> str:
     """The text of book/images/claims.svg, from the titles of the chapters and their claims."""
-    longest = max((len(claims) for _, claims in chapters), default=0)
+    longest = max((column(claim) + 1 for _, claims in chapters for claim in claims), default=0)
     width, height = LEFT + longest * PITCH + 8, TOP + len(chapters) * PITCH + 4
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
@@ -57,5 +62,5 @@ def draw(chapters: Sequence[tuple[str, Sequence[Claim]]]) -> str:
         lines.append(
             f'<text x="{LEFT - 12}" y="{y + 16}" font-size="14" fill="#222222" text-anchor="end">{escape(title)}</text>'
         )
-        lines += [square(claim, LEFT + k * PITCH, y) for k, claim in enumerate(claims)]
+        lines += [square(claim, LEFT + column(claim) * PITCH, y) for claim in claims]
     return "\n".join([*lines, "</svg>"]) + "\n"
