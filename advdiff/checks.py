@@ -7,22 +7,27 @@ again. Nor is there anything to look at on torch's ``meta`` device, where tensor
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 import torch
 from torch import Tensor
 
-#: Is a public call under way that has looked at its input? Each thread has its own answer.
-_checked: ContextVar[bool] = ContextVar("advdiff_values_checked", default=False)
+#: What did the public call that is under way find equal to its memory of it? None outside of all calls. Each thread has
+#: its own answer.
+_checked: ContextVar[tuple[Tensor, ...] | None] = ContextVar("advdiff_values_checked", default=None)
 
 
 @contextmanager
-def values_checked() -> Iterator[None]:
-    """Take the values of all tensors inside as checked; shapes, types and devices are looked at all the same."""
-    token = _checked.set(True)
+def values_checked(*compared: Tensor | None) -> Iterator[None]:
+    """Take the values of all tensors inside as checked; shapes, types and devices are looked at all the same.
+
+    ``compared`` names those that the caller has just compared with its memory of them (:mod:`advdiff.nn.cache`). A call
+    inside another one has not looked, so that the list is that of the outermost.
+    """
+    outer = _checked.get()
+    token = _checked.set(tuple(t for t in compared if t is not None) if outer is None else outer)
     try:
         yield
     finally:
@@ -31,7 +36,12 @@ def values_checked() -> Iterator[None]:
 
 def must_look_at(tensor: Tensor) -> bool:
     """Has the tensor values that nobody has checked yet?"""
-    return has_values(tensor) and not _checked.get()
+    return has_values(tensor) and _checked.get() is None
+
+
+def is_checked(tensor: Tensor) -> bool:
+    """Has the call that is under way compared this very tensor at its door?"""
+    return any(tensor is compared for compared in _checked.get() or ())
 
 
 def has_values(tensor: Tensor) -> bool:
@@ -46,19 +56,60 @@ def check_finite(name: str, tensor: Tensor) -> None:
 
 def check_all_finite(tensors: Mapping[str, Tensor | None]) -> None:
     """Refuse NaN and infinite entries in any of the named tensors, with one look at all of them."""
-    given = {name: tensor.detach() for name, tensor in tensors.items() if tensor is not None and must_look_at(tensor)}
-    if not given or math.isfinite(float(sum(t.sum() for t in given.values()))):  # NaN and ∞ survive a sum
+    if look(tensors)[0]:
         return
-    for name, tensor in given.items():
-        bad = int((~torch.isfinite(tensor)).sum())
+    for name, tensor in tensors.items():
+        bad = 0 if tensor is None else int((~torch.isfinite(tensor)).sum())
         if bad:
             raise ValueError(
                 f"{name} holds {bad} NaN or infinite entries; it must be finite: clean or impute it first."
             )
 
 
+def look(tensors: Mapping[str, Tensor | None], flags: Sequence[Tensor] = ()) -> list[bool]:
+    """Are all entries of the tensors surely finite (a sum of finite ones may overflow), and which flags are raised?
+
+    One transfer from the device for all of them.
+    """
+    for name, tensor in tensors.items():
+        if tensor is not None:
+            check_tensor(name, tensor)
+    given = [tensor.detach() for tensor in tensors.values() if tensor is not None and must_look_at(tensor)]
+    if given:  # NaN and ∞ survive a sum
+        flags = [torch.isfinite(sum((t.sum() for t in given[1:]), given[0].sum())), *flags]
+    answers = torch.stack(list(flags)).tolist() if flags else []
+    return answers if given else [True, *answers]
+
+
+def check_tensor(name: str, value: object) -> None:
+    """Refuse lists, arrays and None."""
+    if not isinstance(value, Tensor):
+        hint = "" if value is None else f": torch.as_tensor({name})"
+        raise ValueError(f"{name} is of type {type(value).__name__}; it must be a torch tensor{hint}.")
+
+
+def check_csr(name: str, matrix: Tensor) -> None:
+    """A sparse matrix whose pointers and columns stay inside it, with finite values.
+
+    torch's kernels take them on trust, and read and write wherever they point.
+    """
+    if not must_look_at(matrix):
+        return
+    pointers, columns, values = matrix.crow_indices(), matrix.col_indices(), matrix.detach().values()
+    steps = pointers.diff()
+    inside = (pointers[0] == 0) & (pointers[-1] == columns.numel()) & (steps >= 0).all()
+    inside &= ((columns >= 0) & (columns < matrix.size(1))).all()
+    if not bool(inside):
+        raise ValueError(
+            f"{name} is a sparse matrix of shape {tuple(matrix.shape)} whose indices point outside of it; make it "
+            "from a dense or COO matrix, or with check_invariants=True."
+        )
+    check_finite(name, values)
+
+
 def check_floating(name: str, tensor: Tensor) -> None:
     """Refuse integer, boolean and complex tensors, whose products would be rounded or undefined."""
+    check_tensor(name, tensor)
     if not tensor.is_floating_point():
         raise ValueError(f"{name} has dtype {tensor.dtype}; it must be floating point: call .float() on it.")
 
@@ -72,6 +123,7 @@ def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
 
 def check_rows(name: str, tensor: Tensor, num_nodes: int) -> None:
     """Refuse a tensor whose first dimension is not the number of nodes."""
+    check_tensor(name, tensor)
     rows = tensor.size(0) if tensor.dim() else 0
     if tensor.dim() == 0 or rows != num_nodes:
         raise ValueError(f"{name} has {rows} rows but the graph has {num_nodes} nodes; pass one row per node.")
@@ -94,6 +146,7 @@ def check_tolerance(tol: float) -> None:
 
 def check_edge_index(edge_index: Tensor, num_nodes: int, name: str = "edge_index") -> None:
     """PyG's ``edge_index``: an integer tensor [2, E] with entries in 0 … num_nodes - 1."""
+    check_tensor(name, edge_index)
     if edge_index.dim() != 2 or edge_index.size(0) != 2:
         raise ValueError(f"{name} has shape {tuple(edge_index.shape)}; it must be [2, number of edges].")
     if edge_index.dtype not in (torch.int32, torch.int64):
@@ -111,6 +164,7 @@ def check_edge_index(edge_index: Tensor, num_nodes: int, name: str = "edge_index
 
 def check_edge_weight(edge_weight: Tensor, num_edges: int) -> None:
     """One finite weight, not negative, per edge."""
+    check_tensor("edge_weight", edge_weight)
     if edge_weight.shape != (num_edges,):
         raise ValueError(
             f"edge_weight has shape {tuple(edge_weight.shape)}; it must hold one number for each of the "

@@ -97,7 +97,8 @@ def normalize_adjacency(
         out_degree = _degree(source, weight, num_nodes)
         scale = _power_or_zero(in_degree, -0.5)[target] * _power_or_zero(out_degree, -0.5)[source]
         value, skew = weight * scale, 1.0
-    return Velocity.build(edge_index, value, weight, num_nodes, kind, dtype, skew)
+    # V keeps the edges: its own ones, which do not change with the caller's.
+    return Velocity.build(edge_index.clone(), value, weight, num_nodes, kind, dtype, skew)
 
 
 def _with_self_loops(edge_index: Tensor, weight: Tensor, num_nodes: int, which: str) -> tuple[Tensor, Tensor]:
