@@ -7,12 +7,20 @@ again. Nor is there anything to look at on torch's ``meta`` device, where tensor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Real
+from types import UnionType
+from typing import Any, ParamSpec, SupportsIndex, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
 
 #: What did the public call that is under way find equal to its memory of it? None outside of all calls. Each thread has
 #: its own answer.
@@ -86,6 +94,51 @@ def check_tensor(name: str, value: object) -> None:
     if not isinstance(value, Tensor):
         hint = "" if value is None else f": torch.as_tensor({name})"
         raise ValueError(f"{name} is of type {type(value).__name__}; it must be a torch tensor{hint}.")
+
+
+def expects(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
+    """Refuse arguments that are not of the annotated type: a list for a tensor, a string for a number, Z for L.
+
+    Looks at tensors, numbers, strings and classes of this library, and at unions of these; where a number is asked for,
+    a tensor will do (its shape is looked at where it is used).
+    """
+    names = list(inspect.signature(function).parameters)
+    wanted: dict[str, tuple[type, ...]] = {}
+
+    @functools.wraps(function)
+    def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        if not wanted:
+            hints = get_type_hints(function)
+            wanted.update({name: _accepted(hints[name]) for name in names if name in hints})
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            accepted = wanted.get(name, ())
+            if accepted and not isinstance(value, accepted):
+                _refuse_type(name, value, accepted)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+def _accepted(hint: Any) -> tuple[type, ...]:
+    """The types that a hint allows, or none if it says something that is not looked at (a callable, a sequence)."""
+    if get_origin(hint) in (Union, UnionType):
+        parts = [_accepted(part) for part in get_args(hint)]
+        return tuple(kind for part in parts for kind in part) if all(parts) else ()
+    if hint is float:
+        return (Real, Tensor)
+    if hint is int:
+        return (SupportsIndex,)  # a runtime protocol: int, NumPy's integers, 0-d tensors
+    if hint in (str, bool, Tensor, type(None)) or getattr(hint, "__module__", "").startswith("advdiff."):
+        return (hint,) if isinstance(hint, type) else ()
+    return ()
+
+
+def _refuse_type(name: str, value: object, accepted: tuple[type, ...]) -> None:
+    words = {Real: "a number", SupportsIndex: "an integer", str: "a string", bool: "True or False"}
+    if Tensor in accepted and Real not in accepted:
+        check_tensor(name, value)
+    kinds = [words.get(kind, f"a {kind.__name__}") for kind in accepted if kind not in (Tensor, type(None))]
+    raise ValueError(f"{name} is of type {type(value).__name__}; it must be {' or '.join(kinds)}.")
 
 
 def check_csr(name: str, matrix: Tensor) -> None:

@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from advdiff.checks import check_choice
+from advdiff.checks import check_choice, expects
 
 
+@expects
 def mse(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Mean squared error over all known entries.
 
@@ -24,11 +25,13 @@ def mse(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     return float((output - target).double().square().mean()) if target.numel() else math.nan
 
 
+@expects
 def rmse(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Root of the mean squared error."""
     return math.sqrt(mse(output, target, mask))
 
 
+@expects
 def accuracy(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Share of right answers: the largest logit of several, or a positive one where there is one logit per label."""
     output, target = _rows(output, target, mask)
@@ -42,6 +45,7 @@ def accuracy(output: Tensor, target: Tensor, mask: Tensor | None = None) -> floa
     return float(right.double().mean()) if right.numel() else math.nan
 
 
+@expects
 def roc_auc(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Area under the ROC curve: the probability that a positive scores above a negative, a tie counting one half.
 

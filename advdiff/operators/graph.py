@@ -14,6 +14,7 @@ from advdiff.checks import (
     check_edge_weight,
     check_finite,
     check_floating,
+    expects,
     has_values,
 )
 from advdiff.operators.velocity import Velocity
@@ -32,6 +33,7 @@ def _power_or_zero(degree: Tensor, exponent: float) -> Tensor:
     return torch.where(positive, torch.where(positive, degree, 1.0).pow(exponent), 0.0)
 
 
+@expects
 def normalize_adjacency(
     edge_index: Tensor,
     num_nodes: int,
@@ -121,6 +123,7 @@ def _degree_skew(degree: Tensor) -> float:
     return float((busy.max() / busy.min()).sqrt())
 
 
+@expects
 def gradient(Z: Tensor, edge_index: Tensor) -> Tensor:
     r"""The graph gradient on edges, :math:`(\nabla \mathbf Z)_{uv} = \mathbf z_v - \mathbf z_u`.
 
@@ -138,6 +141,7 @@ def gradient(Z: Tensor, edge_index: Tensor) -> Tensor:
     return Z[source] - Z[target]
 
 
+@expects
 def divergence(E: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
     r"""The paper's graph divergence of edge features, :math:`(\nabla^* \mathbf E)_u = \sum_v \mathbf e_{uv}`.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_nonnegative
+from advdiff.checks import check_nonnegative, expects
 from advdiff.operators.graph import normalize_adjacency
 
 
+@expects
 def critical_theta(
     edge_index: Tensor, num_nodes: int, beta: float, kind: str = "symmetric", *, steps: int = 100
 ) -> float:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from advdiff.checks import expects
 from advdiff.operators.graph import normalize_adjacency
 
 
@@ -40,6 +41,7 @@ class Summary:
     clustering: float
 
 
+@expects
 def summary(edge_index: Tensor, num_nodes: int) -> Summary:
     """Describe a graph, or all graphs of a batch together; each edge may be given in one direction or in both.
 
@@ -69,6 +71,7 @@ def summary(edge_index: Tensor, num_nodes: int) -> Summary:
     )
 
 
+@expects
 def degrees(edge_index: Tensor, num_nodes: int) -> Tensor:
     """The in-degree of every node, [N].
 
@@ -80,6 +83,7 @@ def degrees(edge_index: Tensor, num_nodes: int) -> Tensor:
     return torch.bincount(edge_index[1], minlength=num_nodes)
 
 
+@expects
 def spectral_density(
     edge_index: Tensor, num_nodes: int, points: Tensor, *, moments: int = 64, probes: int = 8, seed: int = 0
 ) -> Tensor:
