@@ -12,9 +12,9 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from numbers import Real
+from numbers import Integral, Real
 from types import UnionType
-from typing import Any, ParamSpec, SupportsIndex, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import torch
 from torch import Tensor
@@ -89,18 +89,22 @@ def look(tensors: Mapping[str, Tensor | None], flags: Sequence[Tensor] = ()) -> 
     return answers if given else [True, *answers]
 
 
-def check_tensor(name: str, value: object) -> None:
-    """Refuse lists, arrays and None."""
+def check_tensor(name: str, value: object, sparse: bool = False) -> None:
+    """Refuse lists, arrays and None; and what most kernels do not know: sparse storage, and halves on a CPU."""
     if not isinstance(value, Tensor):
         hint = "" if value is None else f": torch.as_tensor({name})"
         raise ValueError(f"{name} is of type {type(value).__name__}; it must be a torch tensor{hint}.")
+    if value.layout != torch.strided and not sparse:
+        raise ValueError(f"{name} is stored as {value.layout}; pass it dense: call .to_dense() on it.")
+    if value.dtype == torch.float16 and value.device.type == "cpu":
+        raise ValueError(f"{name} has dtype torch.float16, which has no sparse products on a CPU; call .float() on it.")
 
 
 def expects(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """Refuse arguments that are not of the annotated type: a list for a tensor, a string for a number, Z for L.
 
     Looks at tensors, numbers, strings and classes of this library, and at unions of these; where a number is asked for,
-    a tensor will do (its shape is looked at where it is used).
+    a tensor without dimensions will do. Tensors must lie on one device.
     """
     names = list(inspect.signature(function).parameters)
     wanted: dict[str, tuple[type, ...]] = {}
@@ -110,10 +114,13 @@ def expects(function: Callable[Parameters, Returned]) -> Callable[Parameters, Re
         if not wanted:
             hints = get_type_hints(function)
             wanted.update({name: _accepted(hints[name]) for name in names if name in hints})
-        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
-            accepted = wanted.get(name, ())
-            if accepted and not isinstance(value, accepted):
-                _refuse_type(name, value, accepted)
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        for name, value in given.items():
+            _check_type(name, value, wanted.get(name, ()))
+        lies = {name: value.device for name, value in given.items() if isinstance(value, Tensor) and value.dim()}
+        if len(set(lies.values())) > 1:
+            places = ", ".join(f"{name} on {device}" for name, device in lies.items())
+            raise ValueError(f"the tensors lie in different places ({places}); move all to one device.")
         return function(*args, **kwargs)
 
     return checked
@@ -124,21 +131,28 @@ def _accepted(hint: Any) -> tuple[type, ...]:
     if get_origin(hint) in (Union, UnionType):
         parts = [_accepted(part) for part in get_args(hint)]
         return tuple(kind for part in parts for kind in part) if all(parts) else ()
-    if hint is float:
-        return (Real, Tensor)
-    if hint is int:
-        return (SupportsIndex,)  # a runtime protocol: int, NumPy's integers, 0-d tensors
-    if hint in (str, bool, Tensor, type(None)) or getattr(hint, "__module__", "").startswith("advdiff."):
+    if hint in (float, int, str, bool, Tensor, type(None)) or getattr(hint, "__module__", "").startswith("advdiff."):
         return (hint,) if isinstance(hint, type) else ()
     return ()
 
 
-def _refuse_type(name: str, value: object, accepted: tuple[type, ...]) -> None:
-    words = {Real: "a number", SupportsIndex: "an integer", str: "a string", bool: "True or False"}
-    if Tensor in accepted and Real not in accepted:
-        check_tensor(name, value)
-    kinds = [words.get(kind, f"a {kind.__name__}") for kind in accepted if kind not in (Tensor, type(None))]
-    raise ValueError(f"{name} is of type {type(value).__name__}; it must be {' or '.join(kinds)}.")
+def _check_type(name: str, value: object, accepted: tuple[type, ...]) -> None:
+    if Tensor in accepted and (isinstance(value, Tensor) or set(accepted) <= {Tensor, type(None)}):
+        if value is not None or type(None) not in accepted:
+            check_tensor(name, value)
+        return
+    if not accepted or any(_is_a(value, kind) for kind in accepted):
+        return
+    words = {float: "a number", int: "an integer", str: "a string", bool: "True or False"}
+    kinds = [words.get(kind, f"a {kind.__name__}") for kind in accepted if kind is not type(None)]
+    form = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"of type {type(value).__name__}"
+    raise ValueError(f"{name} is {form}; it must be {' or '.join(kinds)}.")
+
+
+def _is_a(value: object, kind: type) -> bool:
+    if kind in (float, int) and isinstance(value, Tensor):
+        return value.dim() == 0 and not value.is_complex() and (kind is float or not value.is_floating_point())
+    return isinstance(value, Real if kind is float else Integral if kind is int else kind)
 
 
 def check_csr(name: str, matrix: Tensor) -> None:
@@ -160,11 +174,19 @@ def check_csr(name: str, matrix: Tensor) -> None:
     check_finite(name, values)
 
 
-def check_floating(name: str, tensor: Tensor) -> None:
+def check_floating(name: str, tensor: Tensor, sparse: bool = False) -> None:
     """Refuse integer, boolean and complex tensors, whose products would be rounded or undefined."""
-    check_tensor(name, tensor)
+    check_tensor(name, tensor, sparse)
     if not tensor.is_floating_point():
         raise ValueError(f"{name} has dtype {tensor.dtype}; it must be floating point: call .float() on it.")
+
+
+def check_precision(name: str, tensor: Tensor, parameter: Tensor) -> None:
+    """Refuse a tensor in another precision than what it is multiplied with, unless torch casts by itself."""
+    if tensor.dtype != parameter.dtype and not torch.is_autocast_enabled(tensor.device.type):
+        raise ValueError(
+            f"{name} has dtype {tensor.dtype} but is multiplied with {parameter.dtype}: call .to({parameter.dtype})."
+        )
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from advdiff.checks import check_choice, expects
+from advdiff.checks import check_choice, check_floating, expects, has_values
 
 
 @expects
@@ -123,6 +123,15 @@ def _as_columns(values: Tensor) -> Tensor:
 
 
 def _rows(output: Tensor, target: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    check_floating("output", output)
+    if not has_values(output) or not has_values(target):
+        raise ValueError("the output or the labels lie on the meta device and have no values; move them to a real one.")
+    if not output.dim() or not target.dim() or target.is_complex():
+        raise ValueError("the output or the labels are a single or a complex number; both need one row per answer.")
+    if mask is not None and (mask.dtype != torch.bool or mask.shape != target.shape[:1]):
+        raise ValueError(
+            f"mask is {mask.dtype} of shape {tuple(mask.shape)}; it must be torch.bool of shape ({target.size(0)},)."
+        )
     if output.size(0) != target.size(0):
         raise ValueError(
             f"the output has {output.size(0)} rows and the labels {target.size(0)}; they must be the same."

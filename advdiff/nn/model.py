@@ -8,7 +8,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
-from advdiff.checks import check_choice, check_edge_index, check_floating, check_tensor, values_checked
+from advdiff.checks import check_choice, check_edge_index, check_floating, check_precision, check_tensor, values_checked
 from advdiff.nn.cache import check_graph, new_memory, recall, segments_of, velocity_of
 from advdiff.operators.velocity import Velocity
 
@@ -153,14 +153,15 @@ class GraphModel(nn.Module):
         edge_label_index: Tensor | None,
     ) -> None:
         """Everything that a model reads, at the door: of a graph that it knows, only the values of the features."""
-        check_floating("x", x)
+        check_floating("x", x, sparse=True)
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(f"x has shape {tuple(x.shape)}; the model expects [N, {self.in_channels}].")
         if x.layout not in (torch.strided, torch.sparse_csr):
             raise ValueError(f"x is stored as {x.layout}; pass it dense or as CSR: call .to_sparse_csr() on it.")
+        check_precision("x", x, self.encoder[0].weight)  # type: ignore[arg-type]
         check_tensor("edge_index", edge_index)
         if self.edge_dim is not None or edge_attr is not None:
-            check_edge_attr(edge_attr, edge_index.size(-1), self.edge_dim)
+            check_edge_attr(edge_attr, edge_index, self.edge_dim)
         check_graph(edge_index, x.size(0), edge_weight, batch, x.device, {"x": x, "edge_attr": edge_attr})
         if self.task == "edge":
             if edge_label_index is None:
@@ -213,7 +214,7 @@ def edge_signal(linear: nn.Linear, velocity: Velocity, edge_attr: Tensor, x: Ten
     return signal
 
 
-def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | None) -> None:
+def check_edge_attr(edge_attr: Tensor | None, edge_index: Tensor, edge_dim: int | None) -> None:
     """One row of ``edge_dim`` numbers per edge, or nothing if ``edge_dim`` is None."""
     if edge_dim is None:
         if edge_attr is not None:
@@ -222,6 +223,7 @@ def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | No
     if edge_attr is None:
         raise ValueError(f"edge_dim is {edge_dim} but edge_attr was not given.")
     check_tensor("edge_attr", edge_attr)
+    num_edges = edge_index.size(-1) if edge_index.dim() else 0
     if edge_attr.shape != (num_edges, edge_dim):
         raise ValueError(
             f"edge_attr has shape {tuple(edge_attr.shape)}; it must be [{num_edges}, {edge_dim}]: one row per edge."

@@ -136,7 +136,7 @@ def gradient(Z: Tensor, edge_index: Tensor) -> Tensor:
     """
     check_floating("Z", Z)
     check_finite("Z", Z)
-    check_edge_index(edge_index, Z.size(0))
+    check_edge_index(edge_index, len(Z) if Z.dim() else 0)
     source, target = edge_index
     return Z[source] - Z[target]
 
@@ -156,6 +156,8 @@ def divergence(E: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
     check_floating("E", E)
     check_finite("E", E)
     check_edge_index(edge_index, num_nodes)
-    if E.size(0) != edge_index.size(1):
-        raise ValueError(f"E has {E.size(0)} rows but there are {edge_index.size(1)} edges; pass one row per edge.")
+    if E.dim() == 0 or E.size(0) != edge_index.size(1):
+        raise ValueError(
+            f"E has shape {tuple(E.shape)} but there are {edge_index.size(1)} edges; pass one row per edge."
+        )
     return E.new_zeros(num_nodes, *E.shape[1:]).index_add_(0, edge_index[1], E)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_nonnegative, expects
+from advdiff.checks import check_edge_index, check_nonnegative, expects
 from advdiff.operators.graph import normalize_adjacency
 
 
@@ -32,6 +32,7 @@ def critical_theta(
         0.5
     """
     check_nonnegative("beta", beta)
+    check_edge_index(edge_index, num_nodes)
     weight = torch.ones(edge_index.size(1), dtype=torch.float64, device=edge_index.device)
     V = normalize_adjacency(edge_index, num_nodes, weight, kind=kind)
     z = weight.new_ones(num_nodes, 1)

@@ -25,6 +25,7 @@ from advdiff.checks import (
     check_finite,
     check_floating,
     check_nonnegative,
+    check_precision,
     check_rows,
     expects,
     has_values,
@@ -216,6 +217,7 @@ class Readout:
 
     def __call__(self, Z: Tensor) -> Tensor:
         check_rows("weight", self.weight, Z.size(-1))
+        check_precision("Z", Z, self.weight)
         return Z @ self.weight + self.bias
 
     @property
@@ -244,6 +246,7 @@ def fit_readout(Z: Tensor, label: Tensor, ridge: float = 1e-3) -> Readout:
     check_nonnegative("ridge", ridge)
     Z, label = _matrix("Z", Z), _matrix("label", label)
     check_rows("label", label, Z.size(0))
+    check_precision("label", label, Z)
     centre, level = Z.mean(0), label.mean(0)
     penalty = math.sqrt(ridge * Z.size(0)) * torch.eye(Z.size(1), dtype=Z.dtype, device=Z.device)
     Q, R = torch.linalg.qr(torch.cat([Z - centre, penalty]))

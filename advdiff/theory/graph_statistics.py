@@ -12,7 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from advdiff.checks import expects
+from advdiff.checks import check_edge_index, expects
 from advdiff.operators.graph import normalize_adjacency
 
 
@@ -50,6 +50,7 @@ def summary(edge_index: Tensor, num_nodes: int) -> Summary:
         >>> summary(torch.tensor([[0, 1, 2, 2], [1, 2, 0, 3]]), 5)
         Summary(nodes=5, edges=4, mean_degree=1.6, max_degree=3, isolated=0.2, clustering=0.6)
     """
+    check_edge_index(edge_index, num_nodes)
     source, target = edge_index.cpu().numpy()
     apart = source != target
     ends = np.sort(np.stack([source[apart], target[apart]]), axis=0)
@@ -80,6 +81,7 @@ def degrees(edge_index: Tensor, num_nodes: int) -> Tensor:
         >>> degrees(torch.tensor([[0, 1, 2], [1, 2, 1]]), 3)
         tensor([0, 2, 1])
     """
+    check_edge_index(edge_index, num_nodes)
     return torch.bincount(edge_index[1], minlength=num_nodes)
 
 

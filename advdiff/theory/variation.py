@@ -42,6 +42,10 @@ def _check_pair(L: Generator, other: Generator) -> None:
         raise ValueError(f"the generators have heads={first} and heads={second}; give both the same coupling.")
 
 
+#: Of the quadrature in :func:`first_order`, whose points are found by a dense eigenvalue problem.
+LONGEST_TIME = 100.0
+
+
 @expects
 def difference(L: Generator, other: Generator, Z: Tensor, f: Function = _closed_form) -> Tensor:
     """f(L')Z − f(L)Z, where L' is ``other``: what the change of the graph does to the representation of Z.
@@ -125,6 +129,9 @@ def first_order(L: Generator, other: Generator, Z: Tensor, time: float = 1.0) ->
     """
     _check_pair(L, other)
     check_nonnegative("time", time)
+    time = float(time)
+    if time > LONGEST_TIME:
+        raise ValueError(f"time is {time:g}; the integral over it is taken up to {LONGEST_TIME:g}.")
     spread = L.propagator.spread(Z).expand(-1, L.propagator.heads, -1)
     nodes, weights = np.polynomial.legendre.leggauss(12 + 6 * math.ceil(time))
     total = torch.zeros_like(spread)
