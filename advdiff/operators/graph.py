@@ -33,6 +33,11 @@ def _power_or_zero(degree: Tensor, exponent: float) -> Tensor:
     return torch.where(positive, torch.where(positive, degree, 1.0).pow(exponent), 0.0)
 
 
+def _over(weight: Tensor, degree: Tensor, node: Tensor) -> Tensor:
+    """weight / degree, which a tiny degree has, too, while its reciprocal overflows; 0 where d = 0."""
+    return weight / torch.where(degree > 0, degree, 1.0)[node]
+
+
 @expects
 def normalize_adjacency(
     edge_index: Tensor,
@@ -93,12 +98,13 @@ def normalize_adjacency(
     source, target = edge_index
     in_degree = _degree(target, weight, num_nodes)
     if kind == "row":
-        value = weight * _power_or_zero(in_degree, -1.0)[target]
+        value = _over(weight, in_degree, target)
         skew = _degree_skew(in_degree)
     else:
         out_degree = _degree(source, weight, num_nodes)
-        scale = _power_or_zero(in_degree, -0.5)[target] * _power_or_zero(out_degree, -0.5)[source]
-        value, skew = weight * scale, 1.0
+        # One factor after the other: the product of both overflows where the weights are tiny.
+        value = weight * _power_or_zero(in_degree, -0.5)[target] * _power_or_zero(out_degree, -0.5)[source]
+        skew = 1.0
     # V keeps the edges: its own ones, which do not change with the caller's.
     return Velocity.build(edge_index.clone(), value, weight, num_nodes, kind, dtype, skew)
 
@@ -120,7 +126,7 @@ def _degree_skew(degree: Tensor) -> float:
     if not has_values(degree) or not bool((degree > 0).any()):
         return 1.0
     busy = degree[degree > 0]
-    return float((busy.max() / busy.min()).sqrt())
+    return float(busy.max().sqrt() / busy.min().sqrt())
 
 
 @expects
@@ -157,7 +163,6 @@ def divergence(E: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
     check_finite("E", E)
     check_edge_index(edge_index, num_nodes)
     if E.dim() == 0 or E.size(0) != edge_index.size(1):
-        raise ValueError(
-            f"E has shape {tuple(E.shape)} but there are {edge_index.size(1)} edges; pass one row per edge."
-        )
+        rows = E.size(0) if E.dim() else 0
+        raise ValueError(f"E has {rows} rows but there are {edge_index.size(1)} edges; pass one row per edge.")
     return E.new_zeros(num_nodes, *E.shape[1:]).index_add_(0, edge_index[1], E)
