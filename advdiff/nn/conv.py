@@ -7,7 +7,14 @@ import math
 import torch
 from torch import Tensor, nn
 
-from advdiff.checks import check_all_finite, check_choice, check_floating, check_nonnegative, values_checked
+from advdiff.checks import (
+    check_choice,
+    check_floating,
+    check_nonnegative,
+    check_precision,
+    check_tensor,
+    values_checked,
+)
 from advdiff.nn.cache import check_graph, segments_of, velocity_of
 from advdiff.nn.model import check_edge_attr, edge_signal
 from advdiff.operators import Attention, Generator
@@ -130,10 +137,11 @@ class AdvDiffConv(nn.Module):
         check_floating("x", x)
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(f"x has shape {tuple(x.shape)}; the layer expects [N, {self.in_channels}].")
-        check_graph(edge_index, x.size(0), edge_weight, batch, x.device)
-        check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
-        check_all_finite({"x": x, "edge_attr": edge_attr})
-        with values_checked():
+        check_precision("x", x, self.output)
+        check_tensor("edge_index", edge_index)
+        check_edge_attr(edge_attr, edge_index, self.edge_dim)
+        check_graph(edge_index, x.size(0), edge_weight, batch, x.device, {"x": x, "edge_attr": edge_attr})
+        with values_checked(edge_index, edge_weight, batch):
             return self._propagate(x, edge_index, edge_weight, edge_attr, batch)
 
     def _propagate(

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
 
-from advdiff.checks import check_all_finite, check_choice, check_edge_index, check_floating, values_checked
+from advdiff.checks import check_choice, check_edge_index, check_floating, check_precision, check_tensor, values_checked
 from advdiff.nn.cache import check_graph, new_memory, recall, segments_of, velocity_of
 from advdiff.operators.velocity import Velocity
 
 TASKS = ("node", "edge", "graph")
 EDGE_FEATURES = ("signal", "layers", "ignored")
-_transposed = new_memory()  # of sparse features
+_sparse = new_memory()
 
 
 def mlp(in_channels: int, hidden_channels: int, out_channels: int, dropout: float) -> nn.Sequential:
@@ -113,7 +114,7 @@ class GraphModel(nn.Module):
         edge_label_index: Tensor | None = None,
     ) -> Tensor:
         self._check(x, edge_index, edge_weight, edge_attr, batch, edge_label_index)
-        with values_checked():
+        with values_checked(x, edge_index, edge_weight, batch):
             return self._forward(x, edge_index, edge_weight, edge_attr, batch, edge_label_index)
 
     def _forward(
@@ -152,15 +153,16 @@ class GraphModel(nn.Module):
         edge_label_index: Tensor | None,
     ) -> None:
         """Everything that a model reads, at the door: of a graph that it knows, only the values of the features."""
-        check_floating("x", x)
+        check_floating("x", x, sparse=True)
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(f"x has shape {tuple(x.shape)}; the model expects [N, {self.in_channels}].")
         if x.layout not in (torch.strided, torch.sparse_csr):
             raise ValueError(f"x is stored as {x.layout}; pass it dense or as CSR: call .to_sparse_csr() on it.")
-        check_graph(edge_index, x.size(0), edge_weight, batch, x.device)
+        check_precision("x", x, self.encoder[0].weight)  # type: ignore[arg-type]
+        check_tensor("edge_index", edge_index)
         if self.edge_dim is not None or edge_attr is not None:
-            check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
-        check_all_finite({"x": x if x.layout == torch.strided else x.detach().values(), "edge_attr": edge_attr})
+            check_edge_attr(edge_attr, edge_index, self.edge_dim)
+        check_graph(edge_index, x.size(0), edge_weight, batch, x.device, {"x": x, "edge_attr": edge_attr})
         if self.task == "edge":
             if edge_label_index is None:
                 raise ValueError("task='edge' needs edge_label_index [2, M]: the node pairs to predict.")
@@ -174,24 +176,34 @@ def encode(encoder: nn.Sequential, x: Tensor) -> Tensor:
         return z
     first, *rest = encoder
     assert isinstance(first, nn.Linear) and first.bias is not None
-    z = _SparseFeatures.apply(x, first.weight) + first.bias
+    z = _SparseProduct.apply(recall(_sparse, [x], (), SparseFeatures), first.weight) + first.bias
     for module in rest:
         z = module(z)
     return z
 
 
-class _SparseFeatures(torch.autograd.Function):
-    """X Wᵀ for constant X in CSR. The gradient of W needs Xᵀ, which is made once for each X."""
+class SparseFeatures:
+    """Constant features X in CSR. The gradient of the weights needs Xᵀ, which is made once for each X."""
+
+    def __init__(self, matrix: Tensor) -> None:
+        self.matrix = matrix
+
+    @cached_property
+    def transposed(self) -> Tensor:
+        return self.matrix.t().to_sparse_csr()
+
+
+class _SparseProduct(torch.autograd.Function):
+    """X Wᵀ."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, weight: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(ctx, x: SparseFeatures, weight: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.x = x
-        return x @ weight.t()
+        return x.matrix @ weight.t()
 
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        transposed = recall(_transposed, [ctx.x], (), lambda: ctx.x.t().to_sparse_csr())
-        return None, (transposed @ grad).t()
+        return None, (ctx.x.transposed @ grad).t()
 
 
 def edge_signal(linear: nn.Linear, velocity: Velocity, edge_attr: Tensor, x: Tensor) -> Tensor:
@@ -202,7 +214,7 @@ def edge_signal(linear: nn.Linear, velocity: Velocity, edge_attr: Tensor, x: Ten
     return signal
 
 
-def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | None) -> None:
+def check_edge_attr(edge_attr: Tensor | None, edge_index: Tensor, edge_dim: int | None) -> None:
     """One row of ``edge_dim`` numbers per edge, or nothing if ``edge_dim`` is None."""
     if edge_dim is None:
         if edge_attr is not None:
@@ -210,6 +222,8 @@ def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | No
         return
     if edge_attr is None:
         raise ValueError(f"edge_dim is {edge_dim} but edge_attr was not given.")
+    check_tensor("edge_attr", edge_attr)
+    num_edges = edge_index.size(-1) if edge_index.dim() else 0
     if edge_attr.shape != (num_edges, edge_dim):
         raise ValueError(
             f"edge_attr has shape {tuple(edge_attr.shape)}; it must be [{num_edges}, {edge_dim}]: one row per edge."

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from advdiff.checks import check_all_finite, check_floating
+from advdiff.checks import check_all_finite, check_floating, expects
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.segments import Segments
 
@@ -48,6 +48,7 @@ class Attention:
     multi_head: bool
     sums_to_one: Literal["rows", "columns"] | None
 
+    @expects
     def __init__(self, query: Tensor, key: Tensor, batch: Tensor | Segments | None = None) -> None:
         if query.shape != key.shape or query.dim() not in (2, 3):
             raise ValueError(

@@ -12,12 +12,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from advdiff.checks import check_all_finite, check_floating, values_checked
+from advdiff.checks import check_all_finite, check_floating, expects, values_checked
 from advdiff.operators import Attention, Generator, Propagator, Velocity
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Moments
 
 
+@expects
 def powers(
     P: Propagator | Attention | Velocity | Generator, Z: Tensor, order: int, *, source: Tensor | None = None
 ) -> list[Tensor]:

@@ -9,7 +9,7 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_tolerance, has_values
+from advdiff.checks import check_choice, check_tolerance, expects, has_values
 from advdiff.operators import Generator
 from advdiff.propagation.errors import NearSingularWarning, SingularGeneratorError, SingularVelocityError
 from advdiff.propagation.inverse import Diagnosis, InverseAction
@@ -47,6 +47,7 @@ def resolvent(
 ) -> Solution: ...  # fmt: skip
 
 
+@expects
 def resolvent(
     L: Generator,
     Z: Tensor,
