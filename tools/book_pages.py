@@ -18,8 +18,8 @@ from advdiff.viz.playground_widget import SCRIPTS, joined, source
 LANDING = "book/index"
 DISCS = Path(__file__).resolve().parents[1] / "book" / "discs.js"
 TYPE = ("serif", "sans")
-_ICONS = re.compile(r'\s*<script[^>]*/fontawesome\.js[^>]*></script>|\s*<link[^>]*/fontawesome\.js[^>]*>')
-_SEARCH = re.compile(r'\s*<script[^>]*/?(?:searchtools|language_data|searchindex)\.js[^>]*></script>')
+_ICONS = re.compile(r"\s*<script[^>]*/fontawesome\.js[^>]*></script>|\s*<link[^>]*/fontawesome\.js[^>]*>")
+_SEARCH = re.compile(r"\s*<script[^>]*/?(?:searchtools|language_data|searchindex)\.js[^>]*></script>")
 
 
 def lightened(text: str, is_search: bool) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from advdiff.lazy import attach
 from advdiff.viz.frames import frame_grid, png
 from advdiff.viz.graphs import draw_graph
+from advdiff.viz.hover import hover_lines
 from advdiff.viz.style import NAMES, STYLES, style, use_style
 from advdiff.viz.tables import table
 
@@ -19,6 +20,7 @@ __all__ = [
     "Playground",
     "draw_graph",
     "frame_grid",
+    "hover_lines",
     "playground",
     "png",
     "style",

@@ -70,7 +70,7 @@ def _arcs(edges: list[list[float]]) -> tuple[Tensor, Tensor]:
     return table[:, :2].T.long(), table[:, 2]
 
 
-class Playground(anywidget.AnyWidget):  # type: ignore[misc]
+class Playground(anywidget.AnyWidget):
     """The widget. Its traits are what the reader sets, and change with it; setting one moves the page.
 
     Attributes:
@@ -101,9 +101,9 @@ class Playground(anywidget.AnyWidget):  # type: ignore[misc]
     examples = traitlets.Dict().tag(sync=True)
     name = traitlets.Unicode("karate club").tag(sync=True)
     graph = traitlets.Dict().tag(sync=True)
-    start = traitlets.List().tag(sync=True)
-    signal = traitlets.List().tag(sync=True)
-    second = traitlets.List(default_value=None, allow_none=True).tag(sync=True)
+    start: Any = traitlets.List().tag(sync=True)
+    signal: Any = traitlets.List().tag(sync=True)
+    second: Any = traitlets.List(default_value=None, allow_none=True).tag(sync=True)
     beta = traitlets.CFloat(0.5).tag(sync=True)
     time = traitlets.CFloat(2.0).tag(sync=True)
     theta = traitlets.CFloat(1.0).tag(sync=True)

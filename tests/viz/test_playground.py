@@ -74,7 +74,11 @@ def pairs() -> list[tuple[Playground, dict[str, Any]]]:
     """Twenty widgets, and what the script computes for each."""
     widgets = [random_widget(seed) for seed in range(20)]
     return list(
-        zip(widgets, json.loads(node(str(HERE / "numbers.mjs"), text=json.dumps([*map(settings, widgets)]))), strict=True)
+        zip(
+            widgets,
+            json.loads(node(str(HERE / "numbers.mjs"), text=json.dumps([*map(settings, widgets)]))),
+            strict=True,
+        )
     )
 
 
@@ -154,7 +158,9 @@ def test_two_graphs_are_compared_as_in_chapter_5(pairs) -> None:
         near(found["shift"], x)
         flows = [torch.matrix_exp(-widget.time * L.to_dense().double()) for L in (first, second)]
         near(found["variation"], float(torch.linalg.matrix_norm(flows[1] - flows[0], order)))
-        measured = variation.operator(first, second, lambda L, Z: advdiff.exponential(L, Z, widget.time, tol=1e-11), norm)
+        measured = variation.operator(
+            first, second, lambda L, Z: advdiff.exponential(L, Z, widget.time, tol=1e-11), norm
+        )
         assert found["variation"] == pytest.approx(measured, rel=1e-6, abs=1e-9)
         if first.coupling is not None:
             near(answer["logNorm"], norms.log_norm(first.coupling))
@@ -188,7 +194,10 @@ def test_scripts_pass_their_own_tests() -> None:
 def test_joined_module_is_a_module(tmp_path: Path) -> None:
     path = tmp_path / "playground.mjs"
     path.write_text(Playground._esm, encoding="utf-8")
-    assert node("-e", f"import({json.dumps(path.as_uri())}).then(m => console.log(typeof m.default.render))") == "function\n"
+    assert (
+        node("-e", f"import({json.dumps(path.as_uri())}).then(m => console.log(typeof m.default.render))")
+        == "function\n"
+    )
 
 
 def test_presets_are_playgrounds_and_say_what_to_try() -> None:
@@ -201,7 +210,9 @@ def test_presets_are_playgrounds_and_say_what_to_try() -> None:
 
 
 def test_widget_says_the_same_in_every_run() -> None:
-    assert repr(viz.Playground(name="star", beta=1.25, time=3)) == "Playground(star: 10 nodes, 9 edges, beta=1.25, time=3)"
+    assert (
+        repr(viz.Playground(name="star", beta=1.25, time=3)) == "Playground(star: 10 nodes, 9 edges, beta=1.25, time=3)"
+    )
     first, second = viz.Playground(), viz.Playground()
     assert first.model_id != second.model_id and len(first.model_id) == 32
 

@@ -6,6 +6,7 @@ const NUMBERS = { b: "beta", t: "time", h: "theta" };
 const WORDS = { v: "normalization", a: "attention" };
 
 /**
+ * @typedef {import("./graph.js").Graph & {start: number[], signal: number[]}} Example
  * @typedef {{name: string, graph: import("./graph.js").Graph, start: number[], signal: number[], second: import("./graph.js").Edge[] | null,
  *   beta: number, time: number, theta: number, order: number, normalization: string, attention: string,
  *   divided: boolean, panels: string[]}} State
@@ -26,8 +27,8 @@ function readList(text, size) {
   return values;
 }
 
-/** @param {State} state @returns {string} */
-export function writeAddress(state) {
+/** @param {State} state @param {Example} [example] what the name stands for: its own colours need not be said @returns {string} */
+export function writeAddress(state, example) {
   const parts = Object.entries({ ...NUMBERS, ...WORDS }).map(([letter, key]) => {
     const value = state[/** @type {keyof State} */ (key)];
     return `${letter}=${typeof value === "number" ? short(value) : value}`;
@@ -38,14 +39,15 @@ export function writeAddress(state) {
     const places = state.graph.points.flat().map(value => Math.round(value * 1000));
     parts.push(`xy=${places.join(",")}`, `e=${writeLine(state.graph.edges)}`);
   }
-  parts.push(`z=${writeList(state.start)}`, `s=${writeList(state.signal)}`);
+  if (String(state.start) !== String(example?.start)) parts.push(`z=${writeList(state.start)}`);
+  if (String(state.signal) !== String(example?.signal)) parts.push(`s=${writeList(state.signal)}`);
   if (state.second) parts.push(`e2=${writeLine(state.second)}`);
   return PREFIX + parts.join("&");
 }
 
 /**
  * What an address says of a state, or null if it is not one of ours. A graph with a name is looked up.
- * @param {string} address @param {(name: string) => import("./graph.js").Graph | undefined} lookUp
+ * @param {string} address @param {(name: string) => Example | undefined} lookUp
  * @returns {Partial<State> | null}
  */
 export function readAddress(address, lookUp) {
@@ -62,12 +64,16 @@ export function readAddress(address, lookUp) {
   if (parts.has("d")) state.divided = parts.get("d") === "1";
   if (parts.has("p")) state.panels = parts.get("p")?.split(",").filter(Boolean);
   const named = parts.has("g") ? lookUp(parts.get("g") ?? "") : undefined;
-  if (named) Object.assign(state, { name: parts.get("g"), graph: named });
+  if (named) {
+    const { points, edges, start, signal } = named;
+    Object.assign(state, { name: parts.get("g"), graph: { points, edges }, start, signal });
+  }
   else if (parts.has("xy")) {
     const flat = (parts.get("xy") ?? "").split(",").filter(Boolean).map(value => Number(value) / 1000);
     const points = flat.flatMap((value, k) => (k % 2 ? [] : [[value, flat[k + 1]]]));
     const edges = readEdges(parts.get("e") ?? "").filter(([u, v]) => u < points.length && v < points.length);
-    Object.assign(state, { name: "", graph: { points, edges } });
+    const none = points.map(() => 0);
+    Object.assign(state, { name: "", graph: { points, edges }, start: none, signal: none });
   }
   const size = state.graph?.points.length;
   if (size !== undefined) {

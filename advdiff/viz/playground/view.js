@@ -33,6 +33,8 @@ let views = 0; // labels need ids of their own
 
 /** @param {{model: any, el: HTMLElement}} context @returns {() => void} what anywidget calls when the view goes */
 export function render({ model, el }) {
+  /** @type {ReturnType<typeof disc> & {start: number[], signal: number[]} | undefined} */
+  let discCache;
   const id = `pg-${++views}-`, examples = model.get("examples") ?? {};
   const isStatic = Boolean(document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]'));
   const lookUp = (/** @type {string} */ name) => (name === DISC ? discExample() : examples[name]);
@@ -42,8 +44,6 @@ export function render({ model, el }) {
   const past = /** @type {Partial<State>[]} */ ([]);
   let dropped = 1, playing = 0, frame = 0, later = 0, addressTimer = 0, isMine = false;
 
-  /** @type {ReturnType<typeof disc> & {start: number[], signal: number[]} | undefined} */
-  let discCache;
   function discExample() {
     if (!discCache) {
       const graph = disc(1600);
@@ -68,7 +68,7 @@ export function render({ model, el }) {
     isMine = false;
     if (isStatic) {
       clearTimeout(addressTimer);
-      addressTimer = window.setTimeout(() => history.replaceState(history.state, "", writeAddress(session.state)), 250);
+      addressTimer = window.setTimeout(() => history.replaceState(history.state, "", writeAddress(session.state, lookUp(session.state.name))), 250);
     }
     schedule();
   }
@@ -207,7 +207,7 @@ export function render({ model, el }) {
 
   async function copyLink() {
     clearTimeout(addressTimer);
-    history.replaceState(history.state, "", writeAddress(session.state));
+    history.replaceState(history.state, "", writeAddress(session.state, lookUp(session.state.name)));
     try {
       await navigator.clipboard.writeText(location.href);
       say("The link is on the clipboard.");
@@ -241,12 +241,15 @@ export function render({ model, el }) {
   const bodies = /** @type {Record<string, HTMLElement>} */ ({}), panels = /** @type {Record<string, HTMLDetailsElement>} */ ({});
   for (const [key, title] of PANELS) {
     bodies[key] = make("div", { class: `pg-panel pg-panel-${key}` });
-    panels[key] = make("details", { class: "pg-details", ontoggle: () => togglePanel(key) }, make("summary", {}, title), bodies[key]);
+    panels[key] = make("details", { class: "pg-details" },
+      make("summary", { onclick: (/** @type {Event} */ event) => togglePanel(event, key) }, title), bodies[key]);
   }
-  function togglePanel(/** @type {string} */ key) {
-    const open = session.state.panels.includes(key), wanted = panels[key].open;
-    if (open !== wanted) change({ panels: wanted ? [...session.state.panels, key] : session.state.panels.filter(other => other !== key) });
-    if (key === "second" && wanted && !session.state.second && session.isSmall) change({ second: session.state.graph.edges });
+  // The state opens a panel, not the browser, which would tell of it only after the next frame had closed it again.
+  function togglePanel(/** @type {Event} */ event, /** @type {string} */ key) {
+    event.preventDefault();
+    const { panels: open, second, graph } = session.state, isOpen = open.includes(key);
+    const needsSecond = key === "second" && !isOpen && !second && session.isSmall;
+    change({ panels: isOpen ? open.filter(other => other !== key) : [...open, key], ...(needsSecond ? { second: graph.edges } : {}) });
   }
 
   const solverCanvas = (/** @type {string} */ name) => make("canvas", { class: "pg-small", role: "img", "aria-label": name });
@@ -363,7 +366,7 @@ export function render({ model, el }) {
   }
   function drawSolvers(/** @type {import("./drawing.js").Inks} */ colours) {
     const { state } = session, critical = session.critical(), inverse = session.inverse(), series = session.series();
-    const isSingular = critical !== null && state.theta <= critical;
+    const isSingular = critical !== null && state.theta <= critical + 1e-9 * (1 + Math.abs(critical));
     warning.innerHTML = !session.isSmall ? tooLarge : isSingular
       ? maths(`θ = ${format(state.theta, 2)} does not exceed θ* = ${format(critical ?? 0)}: at θ* the matrix θI + L is singular, and at or below it the inverse is no longer a smoothing. Take a larger θ.`)
       : "";

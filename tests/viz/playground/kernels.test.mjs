@@ -131,8 +131,11 @@ test("an address gives back what was set", () => {
   const state = settings({ second: [[0, 2, 1, 0.5]], start: [1, 0, -0.25, 0] });
   const found = readAddress(writeAddress(state), () => undefined);
   for (const key of Object.keys(state)) assert.deepEqual(found[key], state[key], key);
-  const named = readAddress(writeAddress({ ...state, name: "x y", second: null }), name => (name === "x y" ? state.graph : undefined));
-  assert.equal(named.name, "x y");
+  const example = { ...state.graph, start: state.start, signal: [0, 0, 1, 1] };
+  const short = writeAddress({ ...state, name: "x y", second: null }, example);
+  assert.ok(!short.includes("&z=") && short.includes("&s=0:1,1:1,2:-1,3:-1"));
+  const named = readAddress(short, name => (name === "x y" ? example : undefined));
+  assert.deepEqual([named.name, named.start, named.signal], ["x y", state.start, state.signal]);
   assert.equal(named.second, null);
   assert.equal(readAddress("#some-heading", () => undefined), null);
   assert.deepEqual(readAddress("#playground:b=nonsense&g=unknown", () => undefined), {});
