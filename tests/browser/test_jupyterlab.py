@@ -15,6 +15,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -72,30 +73,40 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield f"{address}/doc/tree/try.ipynb?token={token}"
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
 
 
 def test_beta_moves_on_both_sides(browser: Browser, lab: str) -> None:
     driver = browser.driver
     browser.resize(1400, 1000)
     driver.get(lab)
-    wait = WebDriverWait(driver, 180)
+    # Cells are drawn anew while the notebook opens.
+    wait = WebDriverWait(driver, 180, ignored_exceptions=[WebDriverException])
 
     def find(selector: str) -> Any:
         return driver.find_element("css selector", selector)
 
     def run_cell(number: int) -> None:
-        wait.until(lambda _: len(driver.find_elements("css selector", ".jp-CodeCell .cm-content")) > number)
-        cell = driver.find_elements("css selector", ".jp-CodeCell")[number]
-        browser.run("arguments[0].scrollIntoView({block: 'center'})", cell)
-        cell.find_element("css selector", ".cm-content").click()
+        def enter(_: Any) -> bool:
+            cells = driver.find_elements("css selector", ".jp-CodeCell .cm-content")
+            if len(cells) <= number:
+                return False
+            browser.run("arguments[0].scrollIntoView({block: 'center'})", cells[number])
+            cells[number].click()
+            return True
+
+        wait.until(enter)
         ActionChains(driver).key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
 
     def output(number: int) -> str:
         cell = driver.find_elements("css selector", ".jp-CodeCell")[number]
         return str(browser.run("return arguments[0].querySelector('.jp-OutputArea')?.innerText ?? ''", cell))
 
-    wait.until(lambda _: browser.run("return !!document.querySelector('.jp-Notebook .cm-content')"))
+    wait.until(lambda _: browser.run("return !!document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')"))
     run_cell(0)
     wait.until(lambda _: browser.run("return !!document.querySelector('.advdiff-playground')"))
     assert browser.run("return document.querySelector('.pg-canvas').dataset.values.split(' ').length") == 34

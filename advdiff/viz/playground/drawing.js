@@ -30,6 +30,12 @@ export function radiusOf(canvas, nodes) {
   return Math.max(1.6, Math.min(0.042 * room, (0.55 * room) / Math.sqrt(nodes * 6)));
 }
 
+/** Places of all nodes; the size of the canvas is asked for once. @param {HTMLCanvasElement} canvas @param {[number, number][]} points @returns {[number, number][]} */
+function placesOf(canvas, points) {
+  const unit = unitOf(canvas), middle = canvas.clientWidth / 2, height = canvas.clientHeight / 2;
+  return points.map(([x, y]) => [middle + x * unit, height - y * unit]);
+}
+
 /** @type {WeakMap<HTMLCanvasElement, {key: unknown[], layer: HTMLCanvasElement}>} */
 const layers = new WeakMap();
 
@@ -45,7 +51,7 @@ export function drawGraph(canvas, picture) {
   pen.clearRect(0, 0, width, height);
   pen.drawImage(edgeLayer(canvas, picture, ratio), 0, 0);
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const radius = radiusOf(canvas, points.length), places = points.map(point => toPixels(canvas, point));
+  const radius = radiusOf(canvas, points.length), places = placesOf(canvas, points);
   if (picture.pending) drawPending(pen, picture.pending, places, radius, inks);
   const byLevel = /** @type {Map<number, number[]>} */ (new Map());
   for (let u = 0; u < points.length; u++) {
@@ -98,10 +104,11 @@ function edgeLayer(canvas, picture, ratio) {
   const pen = /** @type {CanvasRenderingContext2D} */ (layer.getContext("2d"));
   pen.scale(ratio, ratio);
   const radius = radiusOf(canvas, points.length), isDense = edges.length > 2000;
+  const places = placesOf(canvas, points);
   const heaviest = edges.reduce((most, edge) => Math.max(most, edge[3]), 0) || 1;
   for (const [u, v, isArrow, weight] of edges) {
     const mark = marks?.get(isArrow ? `${u}>${v}` : `${Math.min(u, v)}-${Math.max(u, v)}`);
-    const [x, y] = toPixels(canvas, points[u]), [a, b] = toPixels(canvas, points[v]);
+    const [x, y] = places[u], [a, b] = places[v];
     pen.strokeStyle = pen.fillStyle = mark ? inks[mark] : inks.line;
     pen.lineWidth = isDense ? 0.5 : mark ? 3 : 1.1 + 1.2 * (weight / heaviest) * (heaviest === 1 ? 0.3 : 1);
     pen.setLineDash(mark === "cut" ? [4, 5] : []);
