@@ -83,8 +83,8 @@ PACKAGES = [
         patches=(  # of other widgets than its own it asks book/_static/local_widgets.js before it gives up
             (
                 "widgets/embed.js",
-                "n(this.loader(i,r)):o(`Could not load module",
-                "n(this.loader(i,r)):window.loadWidgetModule?n(window.loadWidgetModule(this,i)):o(`Could not load module",
+                "n(this.loader(i,r)):o(`Could not load",
+                "n(this.loader(i,r)):window.loadWidgetModule?n(window.loadWidgetModule(this,i)):o(`Could not load",
             ),
         ),
     ),

@@ -63,6 +63,8 @@ def main() -> None:
     parser.add_argument("--files", action="store_true", help="name the heaviest files of each page")
     arguments = parser.parse_args()
     pages = [page for page in built_book.PAGES if (arguments.site / page).is_file()]
+    if not pages:
+        parser.exit(1, "There is no built book: run `make book` first.\n")
     with built_book.serve(arguments.site) as address, chromium.start(address) as browser:
         rows = [measure(browser, page) for page in pages]
     for row in sorted(rows, key=lambda row: -row.bytes):

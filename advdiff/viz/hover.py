@@ -90,9 +90,8 @@ def _page(drawn: str, names: dict[str, int], alt: str) -> Any:
     for name, k in names.items():
         button = f'id="{own}-name-{k}" tabindex="0" role="button" aria-label="{html.escape(name, quote=True)}"'
         svg = svg.replace(f'id="{own}-name-{k}"', button, 1)
-        rules.append(
-            f"#{own}:has(#{own}-name-{k}:is(:hover,:focus)) [id^={own}-line-]:not([id^={own}-line-{k}-]){{opacity:{_FADED}}}"
-        )
+        chosen, others = f"#{own}-name-{k}:is(:hover,:focus)", f"[id^={own}-line-]:not([id^={own}-line-{k}-])"
+        rules.append(f"#{own}:has({chosen}) {others}{{opacity:{_FADED}}}")
     style = (
         f"#{own} svg{{background:#fff;border-radius:.35rem;height:auto;max-width:100%}}"
         f"#{own} [role=button]{{cursor:pointer;pointer-events:bounding-box}}"

@@ -106,7 +106,8 @@ def test_beta_moves_on_both_sides(browser: Browser, lab: str) -> None:
         cell = driver.find_elements("css selector", ".jp-CodeCell")[number]
         return str(browser.run("return arguments[0].querySelector('.jp-OutputArea')?.innerText ?? ''", cell))
 
-    wait.until(lambda _: browser.run("return !!document.querySelector('.jp-Notebook-ExecutionIndicator[data-status=idle]')"))
+    idle = ".jp-Notebook-ExecutionIndicator[data-status=idle]"
+    wait.until(lambda _: browser.run(f"return !!document.querySelector('{idle}')"))
     run_cell(0)
     wait.until(lambda _: browser.run("return !!document.querySelector('.advdiff-playground')"))
     assert browser.run("return document.querySelector('.pg-canvas').dataset.values.split(' ').length") == 34

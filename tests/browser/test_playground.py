@@ -1,4 +1,4 @@
-"""The playground in Chromium without any other host: by pointer, by keyboard, by touch, in both themes, and how fast."""
+"""The playground in Chromium without any other host: by pointer, keyboard and touch, in both themes, and how fast."""
 
 from __future__ import annotations
 
@@ -256,11 +256,14 @@ def test_nothing_serious_with_all_panels_open_in_both_themes(page: Page) -> None
     assert page.driver.execute_async_script(audit, ["color-contrast"]) == []
 
 
-# How long the page works on each frame, by the clock of its performance API, and how often the disc is drawn anew, while a slider is dragged.
+# How long the page works on each frame, by the clock of its performance API, and how often the disc is drawn anew.
 WATCH = """
 window.watched = {frames: [], drawn: 0, work: []};
 const draw = CanvasRenderingContext2D.prototype.clearRect;
-CanvasRenderingContext2D.prototype.clearRect = function (...box) { window.watched.drawn++; return draw.apply(this, box); };
+CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+  window.watched.drawn++;
+  return draw.apply(this, box);
+};
 const request = window.requestAnimationFrame;
 window.requestAnimationFrame = callback => request(time => {
   const start = performance.now();
@@ -290,7 +293,7 @@ def test_disc_keeps_up_with_a_slider_that_is_dragged(browser: Browser, record_pr
     # Where others use the processor, too, most frames were interrupted; the quick ones tell what the work itself takes.
     quick = work[len(work) // 10]
     record_property("frames drawn a second", round(drawn, 1))
-    print(f"disc of 1,600 nodes: drawn {drawn:.1f} times a second; work on a frame {quick:.1f} ms (a tenth are quicker)")
+    print(f"disc of 1,600 nodes: drawn {drawn:.1f} times a second; work on a frame {quick:.1f} ms (a tenth quicker)")
     assert quick < 1000 / 30, "too slow for 30 frames a second even when nothing interrupts"
     assert drawn > 2, f"{drawn:.1f} frames a second"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,9 +159,7 @@ def test_two_graphs_are_compared_as_in_chapter_5(pairs) -> None:
         near(found["shift"], x)
         flows = [torch.matrix_exp(-widget.time * L.to_dense().double()) for L in (first, second)]
         near(found["variation"], float(torch.linalg.matrix_norm(flows[1] - flows[0], order)))
-        measured = variation.operator(
-            first, second, lambda L, Z: advdiff.exponential(L, Z, widget.time, tol=1e-11), norm
-        )
+        measured = variation.operator(first, second, partial(advdiff.exponential, time=widget.time, tol=1e-11), norm)
         assert found["variation"] == pytest.approx(measured, rel=1e-6, abs=1e-9)
         if first.coupling is not None:
             near(answer["logNorm"], norms.log_norm(first.coupling))

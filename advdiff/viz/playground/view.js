@@ -39,7 +39,10 @@ export function render({ model, el }) {
   const isStatic = Boolean(document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]'));
   const lookUp = (/** @type {string} */ name) => (name === DISC ? discExample() : examples[name]);
   const session = new Session(/** @type {any} */ (Object.fromEntries(KEYS.map(key => [key, model.get(key)]))));
-  if (isStatic) Object.assign(session.state, readAddress(decodeURI(location.hash), lookUp) ?? {});
+  const captioned = session.state.name; // the caption speaks of this graph
+  const found = isStatic ? readAddress(decodeURI(location.hash), lookUp) : null;
+  Object.assign(session.state, found ?? {});
+  let isSent = Boolean(found); // what an address says, no caption describes
   const first = { ...session.state };
   const past = /** @type {Partial<State>[]} */ ([]);
   let dropped = 1, playing = 0, frame = 0, later = 0, addressTimer = 0, isMine = false;
@@ -320,7 +323,7 @@ export function render({ model, el }) {
     attentionSelect.box.value = state.attention;
     dividedBox.checked = state.divided;
     dividedText.innerHTML = maths(`divide by the growth ${growth()}`);
-    caption.textContent = model.get("caption") ?? "";
+    caption.textContent = isSent || state.name !== captioned ? "" : model.get("caption") ?? "";
     for (const [key] of PANELS) if (panels[key].open !== state.panels.includes(key)) panels[key].open = state.panels.includes(key);
     const z = session.now(), scale = scaleOf(z), colours = inks();
     drawGraph(canvas, { graph: state.graph, values: z, scale, inks: colours, ...hand });
@@ -424,8 +427,9 @@ export function render({ model, el }) {
   };
   for (const key of [...KEYS, "caption"]) model.on(`change:${key}`, follow);
   const onHash = () => {
-    const found = readAddress(decodeURI(location.hash), lookUp);
-    if (found && isStatic) change(found);
+    const sent = isStatic ? readAddress(decodeURI(location.hash), lookUp) : null;
+    isSent ||= Boolean(sent);
+    if (sent) change(sent);
   };
   window.addEventListener("hashchange", onHash);
   const resized = new ResizeObserver(schedule), themed = new MutationObserver(schedule);
