@@ -12,7 +12,7 @@ from torch import Tensor
 
 from advdiff.datasets import examples
 
-#: A node in the picture: |x| ≤ 4/3 and |y| ≤ 1. An edge: from, to, 1 for an arrow or 0 for both directions, weight.
+# A node in the picture: |x| ≤ 4/3 and |y| ≤ 1. An edge: from, to, 1 for an arrow or 0 for both directions, weight.
 Point = list[float]
 Edge = list[float]
 
@@ -100,7 +100,7 @@ def _cut(edges: list[Edge], u: int) -> list[Edge]:
 
 
 def presets() -> dict[str, dict[str, Any]]:
-    """What the playground starts with, by name: traits of :class:`~advdiff.viz.Playground` that are not the default.
+    """What the playground starts with, by name: traits of :class:`~advdiff.viz.playground_widget.Playground` that are not the default.
 
     Example:
         >>> from advdiff.viz.playground_graphs import presets

@@ -74,8 +74,8 @@ class Playground(anywidget.AnyWidget):
     """The widget. Its traits are what the reader sets, and change with it; setting one moves the page.
 
     Attributes:
-        graph: ``points``, places with |x| ≤ 4/3 and |y| ≤ 1, and ``edges`` [from, to, 1 for an arrow or 0 for both
-            directions, weight].
+        graph: ``points``, places with x from −4/3 to 4/3 and y from −1 to 1, and ``edges`` [from, to, 1 for an arrow or
+            0 for both directions, weight].
         name: of the example that it is; empty for a graph of one's own.
         start: z(0), a number per node.
         signal: the second signal, from which ``attention="signal"`` is made.
