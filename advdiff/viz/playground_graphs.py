@@ -100,7 +100,7 @@ def _cut(edges: list[Edge], u: int) -> list[Edge]:
 
 
 def presets() -> dict[str, dict[str, Any]]:
-    """What the playground starts with, by name: traits of :class:`~advdiff.viz.playground_widget.Playground` that are not the default.
+    """What the playground starts with, by name: the traits of the widget that are not the default.
 
     Example:
         >>> from advdiff.viz.playground_graphs import presets
