@@ -1,6 +1,6 @@
 """What a study of the trial found: the numbers of a chapter, once every run of the study is made and none was cut.
 
-Until then there is nothing to show, so that no half-made table is read as a result:
+Until then there is nothing to show, so that no half-made table is read as a result::
 
     found = findings("twitch")
     if found.complete:
