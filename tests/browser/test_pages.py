@@ -116,6 +116,8 @@ def test_interactive_figures_answer(page: Browser) -> None:
     figures = page.run(FIGURES, CONTROLS)
     assert len(figures) >= views, "a widget is not drawn, or has no control"
     for number, figure in enumerate(figures):
+        if page.run("return arguments[0].querySelector('.advdiff-playground') !== null", figure):
+            continue  # tests/browser/test_playground.py moves its controls, of which some change numbers alone
         for control in page.run(SHOWN_CONTROLS, figure, CONTROLS):
             label = page.run("return arguments[0].parentElement.closest('.jupyter-widgets')?.innerText", control)
             assert answers(page, figure, control), f"figure {number + 1}: nothing follows the control {label!r}"
