@@ -10,44 +10,72 @@ if TYPE_CHECKING:
     from advdiff.operators import (
         Attention,
         Generator,
+        LowRank,
+        MatrixFree,
+        Operator,
         Propagator,
+        Sparse,
         Velocity,
+        as_scipy,
         divergence,
         gradient,
         normalize_adjacency,
     )
     from advdiff.propagation import (
+        FlowOverflowError,
         NearSingularWarning,
         SingularGeneratorError,
         SingularVelocityError,
         Solution,
         Statistics,
+        ToleranceWarning,
         exponential,
+        phi,
         powers,
         resolvent,
     )
 
 __all__ = [
     "Attention",
+    "FlowOverflowError",
     "Generator",
+    "LowRank",
+    "MatrixFree",
     "NearSingularWarning",
+    "Operator",
     "Propagator",
     "SingularGeneratorError",
     "SingularVelocityError",
     "Solution",
+    "Sparse",
     "Statistics",
+    "ToleranceWarning",
     "Velocity",
+    "as_scipy",
     "divergence",
     "exponential",
     "gradient",
     "normalize_adjacency",
+    "phi",
     "powers",
     "resolvent",
 ]
 __version__ = "0.1.0"
-_OPERATORS = ("Attention", "Generator", "Propagator", "Velocity", "divergence", "gradient", "normalize_adjacency")
+_PROPAGATION = {
+    "FlowOverflowError",
+    "NearSingularWarning",
+    "SingularGeneratorError",
+    "SingularVelocityError",
+    "Solution",
+    "Statistics",
+    "ToleranceWarning",
+    "exponential",
+    "phi",
+    "powers",
+    "resolvent",
+}
 __getattr__ = attach(
-    __name__, {name: f"advdiff.{'operators' if name in _OPERATORS else 'propagation'}" for name in __all__}
+    __name__, {name: f"advdiff.{'propagation' if name in _PROPAGATION else 'operators'}" for name in __all__}
 )
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from advdiff.checks import check_all_finite, check_floating
+from advdiff.operators.precision import full_precision, widened
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.segments import Segments
 
@@ -48,6 +49,7 @@ class Attention:
     multi_head: bool
     sums_to_one: Literal["rows", "columns"] | None
 
+    @full_precision
     def __init__(self, query: Tensor, key: Tensor, batch: Tensor | Segments | None = None) -> None:
         if query.shape != key.shape or query.dim() not in (2, 3):
             raise ValueError(
@@ -60,6 +62,7 @@ class Attention:
         for name, tensor in (("query", query), ("key", key)):
             check_floating(name, tensor)
         check_all_finite({"query": query, "key": key})
+        query, key = widened(query), widened(key)
         self.multi_head = query.dim() == 3
         if not self.multi_head:
             query, key = query.unsqueeze(1), key.unsqueeze(1)
@@ -123,9 +126,14 @@ class Attention:
 
 
 def _inverse_norm(X: Tensor) -> Tensor:
-    """1/‖x‖ with 1 for a zero vector, so that 0 stays 0 and its gradient stays finite."""
-    norm = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
-    return torch.where(norm > 0, norm, 1.0).reciprocal_()
+    """1/‖x‖ with 1 for a zero vector, so that 0 stays 0 and its gradient stays finite.
+
+    The squares of float32 numbers leave their range below 1e-22 and above 1e19: they are added up in float64. A vector
+    of less than the smallest normal number has no direction that could be told.
+    """
+    wide = torch.float64 if X.dtype == torch.float32 and X.device.type != "mps" else None
+    norm = torch.linalg.vector_norm(X, dim=-1, keepdim=True, dtype=wide).to(X.dtype)
+    return torch.where(norm >= torch.finfo(X.dtype).tiny, norm, 1.0).reciprocal_()
 
 
 class _Factors(torch.autograd.Function):
@@ -157,6 +165,7 @@ class _Factors(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @full_precision
     def backward(ctx, grad_left: Tensor, grad_right: Tensor):  # type: ignore[no-untyped-def]
         left, right, n, query_scale, key_scale, totals = ctx.saved_tensors
         segments: Segments = ctx.segments

@@ -14,6 +14,7 @@ from torch.autograd.function import once_differentiable
 from advdiff.checks import check_finite, check_floating, check_rows, has_values
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Gradients, Moments
+from advdiff.operators.precision import HALF, full_precision, widened
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
 
@@ -45,6 +46,14 @@ class Propagator:
     multi_head: bool
     #: "rows" if U and W come from an attention whose rows sum to 1 whatever they are, "columns" for its transpose.
     sums_to_one: Literal["rows", "columns"] | None = None
+    #: s of L = sI − P.
+    shift: float = 1.0
+    #: γ of P = UWᵀ + βV + γI.
+    identity: float = 0.0
+    #: Bound on |λ| for the eigenvalues λ of P where 1 + β is none.
+    bound: float | None = None
+    #: Is P symmetric? None: as undirected as its graph.
+    is_symmetric: bool | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -86,7 +95,14 @@ class Propagator:
     @property
     def radius(self) -> float:
         """1 + β, or β without a coupling; bounds the spectral radius of P for row normalisation, usually for both."""
-        return self.beta_value + (0.0 if self.left is None else 1.0)
+        return self.bound if self.bound is not None else self.beta_value + (0.0 if self.left is None else 1.0)
+
+    @property
+    def has_real_spectrum(self) -> bool:
+        """Is the graph undirected? Then the eigenvalues of V, and of P but for the asymmetry of C, are real."""
+        if self.is_symmetric is not None:
+            return self.is_symmetric
+        return self.velocity is None or self.velocity.undirected
 
     @property
     def T(self) -> Propagator:
@@ -110,6 +126,8 @@ class Propagator:
         self.add_advection_(out, Z, scale, keep)
         if self.left is not None and self.right is not None:
             self.segments.add_apply_(out, self.left, self.segments.outer(self.right, Z), scale)
+        if self.identity:
+            out.add_(Z, alpha=scale * self.identity)
         return out
 
     def add_advection_(self, out: Tensor, Z: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
@@ -170,6 +188,8 @@ class Propagator:
         """Z as [N, 1, F] (shared by the heads) or [N, H, F], checked against the operator."""
         check_floating(name, Z)
         check_rows(name, Z, self.num_nodes)
+        if Z.dtype in HALF:  # the mathematics is done in float32, or in the precision of the attention
+            Z = widened(Z) if self.left is None else Z.to(self.left.dtype)
         if self.left is not None and (self.left.dtype != Z.dtype or self.left.device != Z.device):
             raise ValueError(
                 f"{name} is {Z.dtype} on {Z.device} but the attention is {self.left.dtype} on {self.left.device}; "
@@ -191,6 +211,7 @@ class Propagator:
 
     def restore(self, Y: Tensor, like: Tensor) -> Tensor:
         """The inverse of :meth:`spread` for a result [N, H, F]."""
+        Y = Y.to(like.dtype) if like.dtype in HALF else Y
         if not self.multi_head:
             return Y.reshape(like.shape)
         return Y if like.dim() > 1 else Y.squeeze(-1)
@@ -209,11 +230,20 @@ class Propagator:
             matrix = Blocks.of_attention(self.left, self.right, self.segments).matrix.to(dtype)
         if self.velocity is not None:
             beta = self.beta if self.beta_per_head is None else self.beta_per_head.to(dtype).unsqueeze(-1)
-            matrix = matrix + beta * Blocks.of_velocity(self.velocity, self.segments, dtype).matrix
+            if isinstance(self.velocity, Velocity):
+                V = Blocks.of_velocity(self.velocity, self.segments, dtype).matrix
+            else:  # a pair of functions, for one graph
+                V = self.velocity.to_dense(dtype).view(1, 1, self.num_nodes, self.num_nodes)
+            matrix = matrix + beta * V
+        if self.identity:
+            matrix = matrix + self.identity * torch.eye(
+                self.segments.largest, dtype=dtype, device=self.segments.counts.device
+            )
         return Blocks(self.segments, matrix)
 
     # -- the differentiable product -------------------------------------------------------------------------
 
+    @full_precision
     def __matmul__(self, Z: Tensor) -> Tensor:
         spread = self.spread(Z).expand(-1, self.heads, -1)
         out: Tensor = _Product.apply(*self.tensors, spread, self)
@@ -240,6 +270,8 @@ class Propagator:
         if self.velocity is not None:
             V = self.velocity.to_dense(dtype or (None if self.left is None else self.left.dtype))
             dense = dense + (self.beta if self.beta_per_head is None else self.beta_per_head.unsqueeze(-1)) * V
+        if self.identity:
+            dense = dense + self.identity * torch.eye(self.num_nodes, device=self.segments.counts.device)
         dense = dense if dtype is None else dense.to(dtype)
         return dense if self.multi_head else dense.reshape(self.num_nodes, self.num_nodes)
 
@@ -257,6 +289,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @full_precision
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         (Z,) = ctx.saved_tensors
         operator: Propagator = ctx.operator

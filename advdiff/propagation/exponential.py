@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+import math
+import warnings
+from typing import Any, Literal, overload
 
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_nonnegative, check_tolerance, number_of
-from advdiff.operators import Generator
+from advdiff.checks import check_choice, check_nonnegative, check_tolerance, has_values
+from advdiff.operators import Generator, Operator, Propagator, as_operator
+from advdiff.operators.precision import full_precision
+from advdiff.operators.reductions import norms
 from advdiff.propagation.adjoint import ExponentialAction
+from advdiff.propagation.errors import FlowOverflowError, ToleranceWarning
 from advdiff.propagation.methods.chebyshev import chebyshev
 from advdiff.propagation.methods.dense import dense
 from advdiff.propagation.methods.krylov import krylov
 from advdiff.propagation.methods.ode import ode
 from advdiff.propagation.methods.rational import rational
 from advdiff.propagation.methods.taylor import taylor
-from advdiff.propagation.solution import Solution, Statistics
+from advdiff.propagation.solution import Outcome, Solution, Statistics
 
 METHODS = {"dense": dense, "taylor": taylor, "krylov": krylov, "chebyshev": chebyshev, "rational": rational, "ode": ode}
 #: Up to this many nodes a dense matrix exponential is the fastest.
 SMALL = 64
 
 
-def _choose(L: Generator) -> tuple[str, str]:
-    if L.num_nodes <= SMALL and L.propagator.segments.num_graphs == 1:
+def _choose(operator: Propagator) -> tuple[str, str]:
+    if operator.num_nodes <= SMALL and operator.segments.num_graphs == 1:
         return "dense", f"at most {SMALL} nodes: a dense matrix exponential is fastest"
-    if L.velocity is None or L.velocity.undirected:
+    if operator.has_real_spectrum:
         return (
             "chebyshev",
             "undirected graph: the spectrum of V is real, where Chebyshev needs the fewest products",
@@ -39,18 +44,21 @@ def _choose(L: Generator) -> tuple[str, str]:
 
 @overload
 def exponential(
-    L: Generator, Z: Tensor, time: float | Tensor = ..., method: str = ..., tol: float = ..., *,
-    order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_solution: Literal[False] = ...,
+    L: Generator | Operator | Tensor, Z: Tensor, time: float | Tensor = ..., method: str = ..., tol: float = ..., *,
+    order: int | None = ..., steps: int | None = ..., shift: float | None = ..., source: Tensor | None = ...,
+    return_solution: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def exponential(
-    L: Generator, Z: Tensor, time: float | Tensor = ..., method: str = ..., tol: float = ..., *,
-    order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_solution: Literal[True],
+    L: Generator | Operator | Tensor, Z: Tensor, time: float | Tensor = ..., method: str = ..., tol: float = ..., *,
+    order: int | None = ..., steps: int | None = ..., shift: float | None = ..., source: Tensor | None = ...,
+    return_solution: Literal[True],
 ) -> Solution: ...  # fmt: skip
 
 
+@full_precision
 def exponential(
-    L: Generator,
+    L: Generator | Operator | Tensor,
     Z: Tensor,
     time: float | Tensor = 1.0,
     method: str = "auto",
@@ -59,23 +67,27 @@ def exponential(
     order: int | None = None,
     steps: int | None = None,
     shift: float | None = None,
+    source: Tensor | None = None,
     return_solution: bool = False,
 ) -> Tensor | Solution:
     r"""The closed form of advective diffusion, :math:`\mathbf Z(T) = e^{-\mathbf L T}\, \mathbf Z`.
 
-    Differentiable in query, key, β and Z; the memory of the backward pass does not depend on how many iterations
-    the forward pass took.
+    Differentiable in query, key, β, edge weights, T and Z; the memory of the backward pass does not depend on how many
+    iterations the forward pass took. The relative error is at most ten times ``tol``, or a warning or error says what
+    to do. Half precision is computed in float32.
 
     Args:
-        L: the generator I − C − βV.
+        L: the generator I − C − βV, or any linear operator: see :class:`~advdiff.Operator`.
         Z: the initial state, [N], [N, F], or [N, H, F] for H heads (an [N, F] state is spread over the heads).
-        time: T ≥ 0.
+        time: T ≥ 0, a number or a tensor. A tensor [K] of times gives the K states, stacked [K, …], for the price of the
+            largest (``"rational"``: for that of all).
         method: ``"dense"``, ``"taylor"``, ``"krylov"``, ``"chebyshev"``, ``"rational"``, ``"ode"``, or ``"auto"``.
         tol: relative error in the Frobenius norm (bounded below by the rounding of Z's precision).
         order: fix the degree (taylor, chebyshev), basis size (krylov) or number of poles (rational) instead of
             letting ``tol`` choose it.
         steps: fix the number of time steps (taylor).
         shift: σ of the rational method; 0 shows what leaving it out costs.
+        source: M, like Z: solve ∂Z/∂t = −LZ + M instead, Z(T) = e^{-LT}Z + T φ₁(−LT)M (see :func:`advdiff.phi`).
         return_solution: return a :class:`Solution`, the value with the :class:`Statistics` of what was done.
 
     Example:
@@ -84,10 +96,51 @@ def exponential(
         >>> L = advdiff.Generator(advdiff.Attention(torch.ones(2, 1), torch.ones(2, 1)), V, beta=0.5)
         >>> advdiff.exponential(L, torch.ones(2), time=2.0)  # e^{βT} = e
         tensor([2.7183, 2.7183])
+
+    Raises:
+        FlowOverflowError: the result is larger than the largest number of its precision.
     """
     check_choice("method", method, ["auto", *METHODS])
-    check_nonnegative("time", time)
+    times, learned = _times(time)
     check_tolerance(tol)
+    options = _options(method, order, steps, shift)
+    operator = as_operator(L).propagator
+    spread = operator.spread(Z)
+    reason = "asked for"
+    if method == "auto":
+        method, reason = _choose(operator)
+    if operator.bound is not None and method == "rational":
+        raise ValueError("method='rational' knows the spectrum of a Generator only; use method='auto'.")
+    eps = torch.finfo(spread.dtype).eps
+    tol = max(tol, 4 * eps)
+    heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
+    with torch.no_grad():
+        outcome = METHODS[method](constant, heads.detach().contiguous(), times, tol, **options)
+    error = _judge(constant, heads, outcome, times, tol)
+    exactness = 4 * eps if method == "dense" else tol
+    value = ExponentialAction.apply(*operator.tensors, heads, learned, outcome, constant, times, None, exactness)
+    is_one = not isinstance(time, Tensor) or time.dim() == 0
+    value = operator.restore(value[0], Z) if is_one else torch.stack([operator.restore(Y, Z) for Y in value])
+    if source is not None:
+        from advdiff.propagation.phi import forced
+
+        value = value + forced(L, source, time, tol)
+    return Solution(value, Statistics(method, reason, outcome.products, error)) if return_solution else value
+
+
+def _times(time: float | Tensor) -> tuple[list[float], Tensor | None]:
+    """The times as numbers, and as the tensor to which their gradients flow."""
+    check_nonnegative("time", time)
+    if not isinstance(time, Tensor):
+        return [float(time)], None
+    if time.dim() > 1 or time.numel() == 0:
+        raise ValueError(f"time has shape {tuple(time.shape)}; it must be a number or hold one or more times [K].")
+    times = time.detach().flatten().tolist() if has_values(time) else [1.0] * time.numel()
+    return times, time if time.requires_grad else None
+
+
+def _options(method: str, order: int | None, steps: int | None, shift: float | None) -> dict[str, Any]:
+    """Those that were given, if the method knows them."""
     options = {
         name: value for name, value in (("order", order), ("steps", steps), ("shift", shift)) if value is not None
     }
@@ -103,19 +156,30 @@ def exponential(
             raise ValueError(f"{name} has no meaning for method={method!r}; it belongs to: {users}.")
     if (order is not None and order < 1) or (steps is not None and steps < 1):
         raise ValueError("order and steps must be at least 1.")
-    learned = time if isinstance(time, Tensor) else None
-    time = number_of("time", time)
-    operator = L.propagator
-    spread = operator.spread(Z)
-    reason = "asked for"
-    if method == "auto":
-        method, reason = _choose(L)
-    eps = torch.finfo(Z.dtype).eps
-    tol = 4 * eps if method == "dense" else max(tol, 4 * eps)
-    heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
-    with torch.no_grad():
-        outcome = METHODS[method](constant, heads.detach().contiguous(), time, tol, **options)
-    value = ExponentialAction.apply(*operator.tensors, heads, learned, outcome, constant, time, tol)
-    value = operator.restore(value, Z)
-    statistics = Statistics(method, reason, outcome.products, outcome.estimated_error)
-    return Solution(value, statistics) if return_solution else value
+    return options
+
+
+def _judge(operator: Propagator, Z: Tensor, outcome: Outcome, times: list[float], tol: float) -> float | None:
+    """The error that is to be expected, with that of the entries of P; overflow and lost digits by name."""
+    error = outcome.estimated_error
+    if error is None or not has_values(Z):
+        return error
+    if math.isnan(error):
+        P_Z = operator.add_product_(torch.empty_like(outcome.value[0]), Z.detach().contiguous(), keep=0.0)
+        if math.isfinite(sum(norms(Z.detach(), P_Z))):
+            raise FlowOverflowError(
+                f"e^{{-LT}}Z exceeds the largest number of {Z.dtype} at T = {max(times):g} (it grows like "
+                f"e^{{{operator.radius - operator.shift:.3g} T}}): choose a shorter time or a smaller β, or compute in "
+                "float64."
+            )
+        return error  # NaN in, NaN out
+    # Entries of P are rounded, too, and the flow amplifies that by T‖P‖.
+    error += 0.5 * torch.finfo(Z.dtype).eps * operator.radius * max(times)
+    if error > 10.0 * tol:
+        warnings.warn(
+            f"e^{{-LT}}Z at T = {max(times):g} in {Z.dtype} may have a relative error of {error:.1e}, not "
+            f"tol = {tol:.1e}: compute in float64, choose a shorter time, or raise tol.",
+            ToleranceWarning,
+            stacklevel=4,
+        )
+    return error

@@ -19,7 +19,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from advdiff.checks import has_values
+from advdiff.operators.precision import full_precision
 from advdiff.operators.propagator import Propagator
+from advdiff.operators.reductions import inner, largest_entries
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Diagnosis:
         if not has_values(x) or x.numel() == 0:
             return cls(True, 1.0, -math.inf)
         row_sums = operator.add_product_(torch.empty_like(x), torch.ones_like(x), keep=0.0)
-        sizes = [x.new_zeros(()) if t is None or t.numel() == 0 else t.abs().amax() for t in (X, Z)]
+        sizes = largest_entries(*(x.new_zeros(0) if t is None else t for t in (X, Z)))
         failed = x.new_zeros(()) if info is None else info.ne(0).any().to(x.dtype)
         norm, low, high, size_X, size_Z, singular = torch.stack(
             [row_sums.amax(), *x.aminmax(), *sizes, failed]
@@ -108,11 +110,12 @@ class InverseAction(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @full_precision
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
         X, *kept = ctx.saved_tensors
         adjoint = ctx.transposed(ctx.operator, grad.contiguous(), *kept)
         gradients = ctx.operator.gradients(ctx.needs_input_grad[:4])
         gradients.add(X, adjoint)
         grad_Z = adjoint.sum(1, keepdim=True) if ctx.shared else adjoint
-        grad_theta = -(adjoint * X).sum().view(ctx.theta_shape) if ctx.needs_input_grad[5] else None
+        grad_theta = -inner(adjoint, X).view(ctx.theta_shape) if ctx.needs_input_grad[5] else None
         return *gradients.tensors(ctx.beta_shape), grad_Z, grad_theta, None, None

@@ -17,8 +17,10 @@ from advdiff.checks import check_all_finite, check_floating, values_checked
 from advdiff.operators import Attention, Generator, Propagator, Velocity
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Moments
+from advdiff.operators.precision import full_precision
 
 
+@full_precision
 def powers(
     P: Propagator | Attention | Velocity | Generator, Z: Tensor, order: int, *, source: Tensor | None = None
 ) -> list[Tensor]:
@@ -97,6 +99,7 @@ class _Powers(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @full_precision
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
         Z, source, *rest = ctx.saved_tensors
         operator: Propagator = ctx.operator
@@ -180,6 +183,7 @@ class _BlockPowers(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
+    @full_precision
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
         matrix, *inputs = ctx.saved_tensors
         operator: Propagator = ctx.operator

@@ -10,24 +10,35 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import check_choice, check_tolerance, has_values, number_of
-from advdiff.operators import Generator
-from advdiff.propagation.errors import NearSingularWarning, SingularGeneratorError, SingularVelocityError
+from advdiff.operators import Generator, Operator, Propagator, as_operator
+from advdiff.operators.precision import full_precision
+from advdiff.propagation.errors import (
+    NearSingularWarning,
+    SingularGeneratorError,
+    SingularVelocityError,
+    ToleranceWarning,
+)
 from advdiff.propagation.inverse import Diagnosis, InverseAction
 from advdiff.propagation.methods.dense import dense_inverse
+from advdiff.propagation.methods.gmres import krylov_inverse
 from advdiff.propagation.methods.lowrank import lowrank_inverse
 from advdiff.propagation.solution import Solution, Statistics
 
-METHODS = {"dense": dense_inverse, "lowrank": lowrank_inverse}
+METHODS = {"dense": dense_inverse, "lowrank": lowrank_inverse, "krylov": krylov_inverse}
 #: Up to this many nodes a dense solve is the fastest.
 SMALL = 128
 #: Condition numbers from which the user is warned.
 WARN_CONDITION = 1e3
+#: Estimates are bounds: what comes out is usually better by more than this factor, less than ten times ``tol``.
+ALLOWED = 100.0
 
 
-def _choose(L: Generator) -> tuple[str, str]:
-    if L.num_nodes <= SMALL and L.propagator.segments.num_graphs == 1:
+def _choose(operator: Propagator) -> tuple[str, str]:
+    if operator.num_nodes <= SMALL and operator.segments.num_graphs == 1:
         return "dense", f"at most {SMALL} nodes: a dense solve is fastest"
-    if L.propagator.has_small_graphs and L.propagator.segments.largest <= SMALL:
+    if operator.bound is not None:
+        return "krylov", "a linear operator of which only products are known: GMRES"
+    if operator.has_small_graphs and operator.segments.largest <= SMALL:
         return "dense", f"graphs of at most {SMALL} nodes and no more than d + 1: a dense solve in each is fastest"
     return (
         "lowrank",
@@ -37,18 +48,19 @@ def _choose(L: Generator) -> tuple[str, str]:
 
 @overload
 def resolvent(
-    L: Generator, Z: Tensor, theta: float | Tensor = ..., method: str = ..., tol: float = ..., *,
+    L: Generator | Operator | Tensor, Z: Tensor, theta: float | Tensor = ..., method: str = ..., tol: float = ..., *,
     indefinite: bool = ..., return_solution: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def resolvent(
-    L: Generator, Z: Tensor, theta: float | Tensor = ..., method: str = ..., tol: float = ..., *,
+    L: Generator | Operator | Tensor, Z: Tensor, theta: float | Tensor = ..., method: str = ..., tol: float = ..., *,
     indefinite: bool = ..., return_solution: Literal[True],
 ) -> Solution: ...  # fmt: skip
 
 
+@full_precision
 def resolvent(
-    L: Generator,
+    L: Generator | Operator | Tensor,
     Z: Tensor,
     theta: float | Tensor = 1.0,
     method: str = "auto",
@@ -68,10 +80,10 @@ def resolvent(
     the system may be solvable but is neither.
 
     Args:
-        L: the generator I − C − βV.
+        L: the generator I − C − βV, or any linear operator: see :class:`~advdiff.Operator`.
         Z: right-hand side, [N], [N, F] or [N, H, F].
         theta: θ, a number or a tensor with one element, to which gradients flow.
-        method: ``"dense"``, ``"lowrank"`` or ``"auto"``.
+        method: ``"dense"``, ``"lowrank"`` (a Generator), ``"krylov"`` (any linear operator) or ``"auto"``.
         tol: relative error in the Frobenius norm.
         indefinite: solve below θ* all the same, with a warning instead of an error.
         return_solution: return a :class:`Solution`, the value with the :class:`Statistics` of what was done, among
@@ -94,20 +106,31 @@ def resolvent(
     theta = number_of("theta", theta)
     if not math.isfinite(theta):
         raise ValueError(f"theta is {theta}; it must be a finite number.")
-    operator = L.propagator
+    operator = as_operator(L).propagator
     spread, constant = operator.spread(Z), operator.detach()
-    beta = constant.beta_value
-    if method != "dense" and 1.0 + theta <= beta * (1.0 + 1e-12):
+    is_general = operator.bound is not None
+    if is_general and method == "lowrank":
+        raise ValueError("method='lowrank' knows the spectrum of a Generator only; use method='auto'.")
+    beta = 0.0 if is_general else constant.beta_value
+    if method in ("auto", "lowrank") and not is_general and 1.0 + theta <= beta * (1.0 + 1e-12):
         raise SingularVelocityError(
             f"θ = {theta:g} is not above β − 1 = {beta - 1:g}, so (1+θ)I − βV is not positive definite; "
             "choose a larger θ or a smaller β."
         )
-    method, reason = _choose(L) if method == "auto" else (method, "asked for")
-    tol = max(tol, 4 * torch.finfo(Z.dtype).eps)
+    method, reason = _choose(operator) if method == "auto" else (method, "asked for")
+    eps = torch.finfo(spread.dtype).eps
+    tol = max(tol, 4 * eps)
     with torch.no_grad():
         inverse = METHODS[method](constant, spread.detach(), theta, tol)
-    if has_values(Z) and L.num_nodes:
-        _judge(beta, theta, inverse.diagnosis, indefinite, torch.finfo(Z.dtype).eps)
+    if has_values(Z) and operator.num_nodes:
+        _judge(None if is_general else beta, theta, inverse.diagnosis, indefinite, eps)
+        if inverse.estimated_error > ALLOWED * tol and method != "krylov":
+            warnings.warn(
+                f"(θI + L)⁻¹Z at θ = {theta:g} in {spread.dtype} may have a relative error of "
+                f"{inverse.estimated_error:.1e}, not tol = {tol:.1e}: compute in float64, choose a larger θ, or raise tol.",
+                ToleranceWarning,
+                stacklevel=3,
+            )
     value = operator.restore(InverseAction.apply(*operator.tensors, spread, learned, inverse, constant), Z)
     if not return_solution:
         return value
@@ -115,9 +138,12 @@ def resolvent(
     return Solution(value, Statistics(method, reason, inverse.products, inverse.estimated_error, condition))
 
 
-def _judge(beta: float, theta: float, diagnosis: Diagnosis, indefinite: bool, eps: float) -> None:
+def _judge(beta: float | None, theta: float, diagnosis: Diagnosis, indefinite: bool, eps: float) -> None:
     """Errors and warnings from what x = (θI + L)⁻¹1 tells (see ``Diagnosis``)."""
     if math.isnan(diagnosis.condition):  # NaN in, NaN out: a matter of the input
+        return
+    if beta is None:
+        _judge_any(theta, diagnosis.condition, eps)
         return
     where = f"θ = {theta:g}, β = {beta:g}"
     if not diagnosis.condition < 0.02 / eps:
@@ -139,4 +165,18 @@ def _judge(beta: float, theta: float, diagnosis: Diagnosis, indefinite: bool, ep
             f"at about θ* = {diagnosis.singular_theta:.4g}; expect outputs of size 1/(θ − θ*).",
             NearSingularWarning,
             stacklevel=3,
+        )
+
+
+def _judge_any(theta: float, condition: float, eps: float) -> None:
+    """The same for an operator of which nothing but its condition number is known."""
+    if not condition < 0.02 / eps:
+        raise SingularGeneratorError(
+            f"θI + L is singular to rounding at θ = {theta:g} (condition number {condition:.1e}); choose another θ."
+        )
+    if condition > WARN_CONDITION:
+        warnings.warn(
+            f"θI + L is nearly singular at θ = {theta:g}: condition number {condition:.1e}.",
+            NearSingularWarning,
+            stacklevel=4,
         )

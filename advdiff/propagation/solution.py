@@ -16,7 +16,8 @@ class Statistics:
         method: the method that ran.
         reason: why (the rule by which ``auto`` chose it, or "asked for").
         products: how many times the forward pass multiplied by P or by V.
-        estimated_error: relative error that the method itself expects (None: not estimated).
+        estimated_error: relative error that the method itself expects, rounding included; of several times the largest
+            (None: not estimated, since the caller fixed the order).
         condition: for resolvents, κ_∞ = ‖L + θI‖_∞ ‖(L + θI)⁻¹‖_∞.
 
     Example:
@@ -55,7 +56,11 @@ class Solution:
 
 
 class Outcome(NamedTuple):
-    """What one method computes on constants: Y [N, H, F], its work and the error it expects."""
+    """What one method computes on constants: the states Y [times, N, H, F], its work and the error it expects.
+
+    The error is relative, the largest over the times; NaN says that the states are not finite, None that the caller
+    fixed the order, so that nothing was looked at.
+    """
 
     value: Tensor
     products: int

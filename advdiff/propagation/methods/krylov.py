@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from advdiff.checks import has_values
 from advdiff.operators.propagator import Propagator
+from advdiff.operators.reductions import coordinates as coordinates_in
+from advdiff.operators.reductions import norms
+from advdiff.propagation.errors import ToleranceWarning
 from advdiff.propagation.solution import Outcome
 
 #: Basis vectors kept before the time step is shortened instead.
@@ -25,35 +29,59 @@ MAX_BASIS = 30
 MAX_STEPS = 1000
 
 
-def krylov(operator: Propagator, Z: Tensor, time: float, tol: float, order: int | None = None) -> Outcome:
+def krylov(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, order: int | None = None) -> Outcome:
     """At most ``order`` (default 30) basis vectors per time step; the steps adapt to ``tol``."""
+    out = Z.unsqueeze(0).repeat(len(times), *[1] * Z.dim())
     if not has_values(Z):
-        return Outcome(torch.empty_like(Z), 0)
-    size = min(order or MAX_BASIS, max(Z.numel(), 1))
-    state, done, products, error = Z, 0.0, 0, 0.0
-    while done < time:
-        norm = float(torch.linalg.vector_norm(state))
-        if not math.isfinite(norm):  # NaN in, NaN out: no step would ever be short enough
-            return Outcome(torch.full_like(Z, math.nan), products, math.nan)
-        basis, hessenberg, used = _arnoldi(operator, state, norm, size, tol, time - done)
+        return Outcome(out, 0)
+    size, end, eps = min(order or MAX_BASIS, max(Z.numel(), 1)), max(times), torch.finfo(Z.dtype).eps
+    growth = max(operator.radius - operator.shift, 0.0)
+    state, done, products, error, rounding = Z, 0.0, 0, 0.0, 0.0
+    while done < end:
+        (norm,) = norms(state)
+        if not math.isfinite(norm):  # NaN or ∞ in or out: no step would ever be short enough
+            return Outcome(torch.full_like(out, math.nan), products, math.nan)
+        basis, hessenberg, used = arnoldi(
+            operator,
+            state,
+            norm,
+            size,
+            lambda H, left=end - done: _local_error(H, left, operator.shift)[1] <= 0.1 * tol,
+        )
         products += used
-        step, coordinates, step_error = _largest_step(hessenberg, time - done, time, 0.5 * tol)
+        step, coordinates, step_error = _largest_step(hessenberg, end - done, end, 0.5 * tol, operator.shift)
+        last = end - done - step <= 1e-12 * end
+        for index, time in enumerate(times):
+            if done < time < end and time <= done + step:
+                inside = _local_error(hessenberg, time - done, operator.shift)[0]
+                out[index] = (norm * inside.to(Z.dtype) @ basis[: inside.numel()]).view(Z.shape)
         state = (norm * coordinates.to(Z.dtype) @ basis[: coordinates.numel()]).view(Z.shape)
-        done = time if time - done - step <= 1e-12 * time else done + step
+        done = end if last else done + step
         error += step_error
+        # The basis is orthonormal to rounding, so what is lost is what the flow could have grown beyond the result.
+        remaining = float(torch.linalg.vector_norm(coordinates))
+        rounding += eps * (math.exp(min(growth * step, 700.0)) / remaining if remaining else float(norm > 0.0) / eps)
+    for index, time in enumerate(times):
+        if time == end:
+            out[index] = state
     if error > tol:
         warnings.warn(
             f"krylov: a basis of {size} vectors reaches a relative error of {error:.1e}, not tol = {tol:.1e}; "
             "allow a larger order.",
-            stacklevel=2,
+            ToleranceWarning,
+            stacklevel=3,
         )
-    return Outcome(state if state is not Z else Z.clone(), products, error)
+    return Outcome(out, products, error + rounding)
 
 
-def _arnoldi(
-    operator: Propagator, state: Tensor, norm: float, size: int, tol: float, time: float
+def arnoldi(
+    operator: Propagator,
+    state: Tensor,
+    norm: float,
+    size: int,
+    is_enough: Callable[[Tensor], bool] = lambda hessenberg: False,
 ) -> tuple[Tensor, Tensor, int]:
-    """Basis [m + 1, N·H·F] and Hessenberg [m + 1, m]; stops early once the step is accurate."""
+    """Basis [m + 1, N·H·F] and Hessenberg [m + 1, m] of P from a state; stops early once ``is_enough``."""
     basis = state.new_empty(size + 1, state.numel())
     hessenberg = state.new_zeros(size + 1, size, dtype=torch.float64)
     if norm == 0.0:
@@ -63,26 +91,27 @@ def _arnoldi(
         vector = basis[m + 1]
         operator.add_product_(vector.view(state.shape), basis[m].view(state.shape), keep=0.0)
         for _ in range(2):  # twice is enough (Kahan–Parlett) for orthogonality to rounding
-            projection = basis[: m + 1] @ vector
+            projection = coordinates_in(basis[: m + 1], vector)
             vector.addmv_(basis[: m + 1].T, projection, alpha=-1.0)
             hessenberg[: m + 1, m] += projection.double()
-        remainder = torch.linalg.vector_norm(vector)
+        (remainder,) = norms(vector)
         hessenberg[m + 1, m] = remainder
         scale = float(hessenberg[: m + 1, m].norm())
-        if float(remainder) <= 10 * torch.finfo(state.dtype).eps * scale:  # an invariant subspace: exact
+        if remainder <= 10 * torch.finfo(state.dtype).eps * scale:  # an invariant subspace: exact
             hessenberg[m + 1, m] = 0.0
             break
         vector /= remainder
-        if m % 3 == 2 and _local_error(hessenberg[: m + 2, : m + 1], time)[1] <= 0.1 * tol:
+        if m % 3 == 2 and is_enough(hessenberg[: m + 2, : m + 1]):
             break
     return basis, hessenberg[: m + 2, : m + 1], m + 1
 
 
-def _local_error(hessenberg: Tensor, time: float) -> tuple[Tensor, float]:
+def _local_error(hessenberg: Tensor, time: float, shift: float) -> tuple[Tensor, float]:
     """Coordinates of e^{-T}e^{TH}e_1 and Saad's error estimate h_{m+1,m} |e_mᵀ T φ₁(TH) e_1|, relative."""
     m = hessenberg.size(1)
     augmented = hessenberg.new_zeros(m + 1, m + 1)
-    augmented[:m, :m] = time * (hessenberg[:m] - torch.eye(m, dtype=hessenberg.dtype, device=hessenberg.device))
+    identity = torch.eye(m, dtype=hessenberg.dtype, device=hessenberg.device)
+    augmented[:m, :m] = time * (hessenberg[:m] - shift * identity)
     augmented[0, m] = time  # the last column of the exponential is then T φ₁ e_1
     exponential = torch.linalg.matrix_exp(augmented)
     coordinates = exponential[:m, 0]
@@ -90,11 +119,13 @@ def _local_error(hessenberg: Tensor, time: float) -> tuple[Tensor, float]:
     return coordinates, float((hessenberg[m, m - 1] * exponential[m - 1, m]).abs()) / max(size, 1e-300)
 
 
-def _largest_step(hessenberg: Tensor, left: float, time: float, tol: float) -> tuple[float, Tensor, float]:
+def _largest_step(
+    hessenberg: Tensor, left: float, time: float, tol: float, shift: float
+) -> tuple[float, Tensor, float]:
     """Halve the step until the estimate allows it; the tolerance is shared out over the whole time."""
     step = left
     while True:
-        coordinates, error = _local_error(hessenberg, step)
+        coordinates, error = _local_error(hessenberg, step, shift)
         if error <= max(tol * step / time, 1e-15) or step <= time / MAX_STEPS:
             return step, coordinates, error
         step /= 2

@@ -1,0 +1,53 @@
+"""Norms and inner products over all nodes, in one place: every number by which a solver decides comes from here.
+
+Sums over the nodes of each graph are those of :class:`~advdiff.operators.segments.Segments`. Whoever shares the nodes out
+over processes has these two to replace.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+
+def _precise(tensor: Tensor) -> torch.dtype | None:
+    """Sums of squares of float32 overflow from 1.8e19 on: add them up in float64 where the device has it."""
+    return torch.float64 if tensor.dtype == torch.float32 and tensor.device.type != "mps" else None
+
+
+def norms(*tensors: Tensor) -> list[float]:
+    """Frobenius norms, for which the host waits once.
+
+    Example:
+        >>> import torch
+        >>> norms(torch.tensor([3e30, 4e30]), torch.zeros(2))
+        [5e+30, 0.0]
+    """
+    values = torch.stack([torch.linalg.vector_norm(t, dtype=_precise(t)) for t in tensors]).tolist()
+    return [_scaled_norm(t) if value in (0.0, math.inf) else value for t, value in zip(tensors, values, strict=True)]
+
+
+def _scaled_norm(tensor: Tensor) -> float:
+    """The norm where the squares have left the range of the numbers."""
+    largest = float(tensor.abs().amax()) if tensor.numel() else 0.0
+    if largest == 0.0 or not math.isfinite(largest):
+        return largest
+    # In two steps, since 1/largest may overflow where largest is subnormal.
+    return largest * float(torch.linalg.vector_norm(tensor / largest, dtype=_precise(tensor)))
+
+
+def inner(X: Tensor, Y: Tensor) -> Tensor:
+    """⟨X, Y⟩, the sum over all entries of the product."""
+    return (X * Y).sum()
+
+
+def coordinates(basis: Tensor, vector: Tensor) -> Tensor:
+    """⟨q_i, x⟩ for the rows q_i of ``basis`` [m, …] and x, both flat."""
+    return basis @ vector
+
+
+def largest_entries(*tensors: Tensor) -> list[Tensor]:
+    """max |entry| of each tensor, 0 if it is empty, on the device."""
+    return [t.abs().amax() if t.numel() else t.new_zeros(()) for t in tensors]
