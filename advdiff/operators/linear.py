@@ -1,7 +1,7 @@
 r"""Any linear operator A for ``exponential`` and ``resolvent``: sparse, low rank, their sum, or a pair of functions.
 
 The solvers know P and the identity only, A = cI − P. Here c is the centre of an interval around the real parts of the
-field of values W(A) = {⟨x, Ax⟩ : ‖x‖ = 1}, and ρ, the radius of a disc around it that holds W(A), takes the place of 1 + β.
+field of values W(A) = {⟨x, Ax⟩ : ‖x‖ = 1}, and ρ, the radius of a disc around c that holds W(A), replaces 1 + β.
 """
 
 from __future__ import annotations
@@ -127,9 +127,7 @@ class Operator:
     def __repr__(self) -> str:
         parts = [] if self.left is None else [f"rank={self.left.size(1)}"]
         if self.matrix is not None:
-            parts.append(
-                repr(self.matrix) if isinstance(self.matrix, _Functions) else f"entries={self.matrix.num_edges}"
-            )
+            parts.append("functions" if isinstance(self.matrix, _Functions) else f"entries={self.matrix.num_edges}")
         return f"{type(self).__name__}(nodes={self.num_nodes}, {', '.join(parts)})"
 
 
@@ -145,8 +143,8 @@ class LowRank(Operator):
     def __init__(self, left: Tensor, right: Tensor) -> None:
         if left.dim() != 2 or left.shape != right.shape or left.dtype != right.dtype or left.device != right.device:
             raise ValueError(
-                f"U is {tuple(left.shape)} {left.dtype} and W {tuple(right.shape)} {right.dtype}; both must be [N, r] in "
-                "one precision and on one device."
+                f"U is {tuple(left.shape)} {left.dtype} and W {tuple(right.shape)} {right.dtype}; both must be [N, r] "
+                "in one precision and on one device."
             )
         check_floating("U", left)
         check_finite("U", left)
@@ -159,7 +157,7 @@ class Sparse(Operator):
 
     Example:
         >>> import torch, advdiff
-        >>> advdiff.Sparse(torch.tensor([[2.0, -1.0], [-1.0, 2.0]]).to_sparse()).field_of_values  # by Gershgorin's circles
+        >>> advdiff.Sparse(torch.tensor([[2.0, -1.0], [-1.0, 2.0]]).to_sparse()).field_of_values  # by Gershgorin
         FieldOfValues(low=1.0, high=3.0, height=0.0)
     """
 
@@ -195,8 +193,8 @@ class MatrixFree(Operator):
         product: A Z; it must not change Z.
         transposed: Aᵀ Z, for the gradient and for the estimate; None: A is symmetric.
         num_nodes: N.
-        field_of_values: (low, high) or (low, high, height), a rectangle that holds W(A); None: estimated by a few steps of
-            Lanczos' process on the symmetric and the antisymmetric part.
+        field_of_values: (low, high) or (low, high, height), a rectangle that holds W(A); None: estimated by a few steps
+            of Lanczos' process on the symmetric and the antisymmetric part.
         dtype, device: of the products with which it is estimated.
 
     Example:
@@ -256,9 +254,6 @@ class _Functions:
     def to_dense(self, dtype: torch.dtype | None = None) -> Tensor:
         """The N×N matrix itself."""
         return self.product(torch.eye(self.num_nodes, dtype=dtype or torch.get_default_dtype(), device=self.device))
-
-    def __repr__(self) -> str:
-        return "functions"
 
 
 def as_operator(L: Any) -> Generator | Operator:

@@ -1,4 +1,4 @@
-"""float16, bfloat16 and autocast: the mathematics is done in float32 all the same, and the result handed back as asked."""
+"""float16, bfloat16 and autocast: the mathematics is done in float32 all the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def widened(tensor: Tensor) -> Tensor:
 
 
 def full_precision(function: Function) -> Function:
-    """Run the function with autocast off, which would turn some of its products, and not others, into half precision."""
+    """Run the function with autocast off, which would do some of its products, and not others, in half precision."""
 
     @wraps(function)
     def inside(*args: Any, **options: Any) -> Any:

@@ -12,7 +12,7 @@ from advdiff.operators.linear import as_operator
 
 
 def as_scipy(L: Any, dtype: torch.dtype = torch.float64) -> Any:
-    """A ``scipy.sparse.linalg.LinearOperator`` view of a generator or operator with one head: L Z, Lᵀ Z, without a copy of L.
+    """L, with one head, as a ``scipy.sparse.linalg.LinearOperator``: L Z and Lᵀ Z, without a copy of L.
 
     Args:
         L: a Generator or any linear operator of the library; its tensors must have the precision of the products.

@@ -88,9 +88,9 @@ class Sweep:
         offsets = [length * float(p) for p in self.points]
         if last != len(grid) - 1 and last in self.arrivals:
             self.adjoint = self.adjoint + self.arrivals[last]
-        states = flow(self.operator, state, offsets, self.tol)
+        forth = flow(self.operator, state, offsets, self.tol)
         back = flow(self.transposed, self.adjoint, [length - s for s in offsets] + [length], self.tol)
-        for known, costate, weight in zip(states.value, back.value, self.weights, strict=False):
+        for known, costate, weight in zip(forth.value, back.value, self.weights, strict=False):
             self.gradients.add(known, costate.mul_(length * float(weight) / 2.0))
         # The states differ from panel to panel, their errors do not add up; those of the adjoint do.
         self.error += back.estimated_error or 0.0
@@ -162,8 +162,8 @@ def _judge(Z: Tensor, grad: Tensor, error: float, tol: float) -> None:
     """Name what went wrong in the backward pass; NaN in, NaN out is none of its business."""
     if math.isnan(error) and math.isfinite(sum(norms(Z, grad))):
         raise FlowOverflowError(
-            f"the gradient of e^{{-LT}}Z exceeds the largest number of {grad.dtype}: choose a shorter time or a smaller "
-            "β, or compute in float64."
+            f"the gradient of e^{{-LT}}Z exceeds the largest number of {grad.dtype}: choose a shorter time or a "
+            "smaller β, or compute in float64."
         )
     if error > 10.0 * tol:
         warnings.warn(

@@ -79,8 +79,8 @@ def exponential(
     Args:
         L: the generator I − C − βV, or any linear operator: see :class:`~advdiff.Operator`.
         Z: the initial state, [N], [N, F], or [N, H, F] for H heads (an [N, F] state is spread over the heads).
-        time: T ≥ 0, a number or a tensor. A tensor [K] of times gives the K states, stacked [K, …], for the price of the
-            largest (``"rational"``: for that of all).
+        time: T ≥ 0, a number or a tensor. A tensor [K] of times gives the K states, stacked [K, …], for the price of
+            the largest (``"rational"``: for that of all).
         method: ``"dense"``, ``"taylor"``, ``"krylov"``, ``"chebyshev"``, ``"rational"``, ``"ode"``, or ``"auto"``.
         tol: relative error in the Frobenius norm (bounded below by the rounding of Z's precision).
         order: fix the degree (taylor, chebyshev), basis size (krylov) or number of poles (rational) instead of

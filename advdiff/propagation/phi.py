@@ -2,7 +2,7 @@ r"""``phi``: the φ-functions of the generator, and with them advective diffusio
 
 .. math::
     \varphi_k(-\mathbf L T)\, \mathbf Z
-    = \int_0^1 e^{-\mathbf L T (1-u)}\, \frac{u^{k-1}}{(k-1)!}\, \mathbf Z\, du, \qquad \varphi_0(-\mathbf LT) = e^{-\mathbf LT}
+    = \int_0^1 e^{-\mathbf L T (1-u)}\, \frac{u^{k-1}}{(k-1)!}\, \mathbf Z\, du, \qquad k \ge 1
 
 The integrand is entire, so Gauss–Legendre panels give it to rounding: a weighted sum of states, which one pass over the
 time adds up without keeping them.

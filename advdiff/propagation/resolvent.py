@@ -127,7 +127,8 @@ def resolvent(
         if inverse.estimated_error > ALLOWED * tol and method != "krylov":
             warnings.warn(
                 f"(θI + L)⁻¹Z at θ = {theta:g} in {spread.dtype} may have a relative error of "
-                f"{inverse.estimated_error:.1e}, not tol = {tol:.1e}: compute in float64, choose a larger θ, or raise tol.",
+                f"{inverse.estimated_error:.1e}, not tol = {tol:.1e}: compute in float64, choose a larger θ, or raise "
+                "tol.",
                 ToleranceWarning,
                 stacklevel=3,
             )

@@ -47,7 +47,8 @@ class Case:
         if self.solver == "exponential" and self.time < 5.0 and rng.random() < 0.05:
             self.method = "ode"
         self.edges = self._edges()
-        self.weight = rng.lognormal(0.0, 1.0, self.edges.shape[1]) if rng.random() < 0.5 else np.ones(self.edges.shape[1])
+        count = self.edges.shape[1]
+        self.weight = rng.lognormal(0.0, 1.0, count) if rng.random() < 0.5 else np.ones(count)
         if not self.directed:
             half = self.weight[: self.edges.shape[1] // 2]
             self.weight = np.concatenate([half, half])
@@ -112,16 +113,30 @@ class Case:
             source, target = torch.as_tensor(self.edges, dtype=torch.int64)
             A = torch.zeros(n, n, dtype=torch.float64).index_put((target, source), leaf["weight"], accumulate=True)
             rows, columns = A.sum(1), A.sum(0)
-            inverse = [torch.where(d > 0, torch.where(d > 0, d, 1.0) ** p, 0.0) for d, p in ((rows, -1.0), (rows, -0.5), (columns, -0.5))]
-            V = inverse[0][:, None] * A if self.kind == "row" else inverse[1][:, None] * A * inverse[2][None, :]
+            if self.kind == "row":
+                V = power(rows, -1.0)[:, None] * A
+            else:
+                V = power(rows, -0.5)[:, None] * A * power(columns, -0.5)[None, :]
             assert np.allclose(V.detach().numpy(), normalized(A.detach().numpy(), self.kind))
             P = P + (leaf["beta"].view(-1, 1, 1) if leaf["beta"].dim() else leaf["beta"]) * V
         return P.expand(max(P.size(0), self.heads or 1 if "C" in self.terms else 1), n, n)
+
+    def exact(self, P: Tensor, Z: Tensor, time: Tensor, theta: float) -> np.ndarray:
+        """The solution for one head, in extended precision."""
+        matrix, right_side = P.detach().numpy(), Z.detach().numpy()
+        if self.solver == "exponential":
+            return exact_flow(matrix, float(time.detach())) @ right_side
+        return exact_inverse(matrix, theta, right_side)
 
     @property
     def theta(self) -> float:
         P = self.propagator(self.leaves(torch.float64)).detach().numpy()
         return float(np.abs(np.linalg.eigvals(P)).max() - 1.0 + 10.0 ** np.random.default_rng(self.seed).uniform(-4, 1))
+
+
+def power(degree: Tensor, exponent: float) -> Tensor:
+    """d^exponent, 0 for d = 0."""
+    return torch.where(degree > 0, torch.where(degree > 0, degree, 1.0) ** exponent, 0.0)
 
 
 def exact_flow(P: np.ndarray, time: float) -> np.ndarray:
@@ -177,8 +192,7 @@ def check(seed: int) -> Verdict:
     named = {w.category.__name__ for w in caught if issubclass(w.category, NAMED_WARNINGS)}
     P = case.propagator(exact)
     spread = exact["Z"].expand(-1, P.size(0), -1) if L.propagator.multi_head else exact["Z"][:, :1]
-    solve = (lambda p, z: exact_flow(p, float(exact["time"].detach())) @ z) if case.solver == "exponential" else (lambda p, z: exact_inverse(p, theta, z))
-    truth = np.stack([solve(P[h].detach().numpy(), spread[:, h].detach().numpy()) for h in range(P.size(0))], axis=1)
+    truth = np.stack([case.exact(P[h], spread[:, h], exact["time"], theta) for h in range(P.size(0))], axis=1)
     value = solution.value.detach().double().numpy().reshape(truth.shape)
     size = float(np.sqrt((truth**2).sum()))
     error = float(np.sqrt(((value - truth) ** 2).sum())) / size if size else float(np.abs(value).max())
@@ -202,7 +216,7 @@ def check_gradients(case, label, outcome, solution, leaf, exact, P, spread, thet
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = torch.autograd.grad(solution.value, [leaf[n] for n in inputs], G, materialize_grads=True, allow_unused=True)
+            found = gradients(solution.value, leaf, inputs, G)
         except ValueError as error:
             return Verdict(label, f"gradient: {type(error).__name__}")
     named = outcome == "named warning" or any(issubclass(w.category, NAMED_WARNINGS) for w in caught)
@@ -212,7 +226,7 @@ def check_gradients(case, label, outcome, solution, leaf, exact, P, spread, thet
     else:
         flow = torch.linalg.inv((1.0 + theta) * eye - P)
     dense = torch.einsum("huv,vhf->uhf", flow, spread).reshape(solution.value.shape)
-    truth = torch.autograd.grad(dense, [exact[n] for n in inputs], G.double(), materialize_grads=True, allow_unused=True)
+    truth = gradients(dense, exact, inputs, G.double())
     total = float(sum(t.square().sum() for t in truth)) ** 0.5
     worst = max(
         float((f.double() - t).norm()) / max(float(t.norm()), 0.01 * total, 1e-300)
@@ -221,6 +235,11 @@ def check_gradients(case, label, outcome, solution, leaf, exact, P, spread, thet
     if not worst <= 10.0 * floor and not named:
         return Verdict(label, "gradient silently wrong", f"error {worst:.1e}, tol {floor:.1e}")
     return Verdict(label, outcome + (", gradient warned" if named and outcome != "named warning" else ""))
+
+
+def gradients(value: Tensor, leaf: dict[str, Tensor], names: list[str], G: Tensor) -> tuple[Tensor, ...]:
+    inputs = [leaf[name] for name in names]
+    return torch.autograd.grad(value, inputs, G, materialize_grads=True, allow_unused=True)
 
 
 def run(seeds: range) -> tuple[Counter[tuple[str, str]], dict[int, Verdict]]:

@@ -1,7 +1,7 @@
 r"""(θI + L)⁻¹Z for any linear operator: GMRES, the smallest residual over a Krylov space, restarted.
 
-The space is that of :mod:`advdiff.propagation.methods.krylov`, in the Frobenius inner product: one basis serves all columns
-and heads. The error is the residual times ‖(θI + L)⁻¹‖, which is at most 1/(s + θ − ρ) where the disc of radius ρ that
+The space is that of :mod:`advdiff.propagation.methods.krylov`, in the Frobenius inner product: one basis serves all
+columns and heads. The error is the residual times ‖(θI + L)⁻¹‖, at most 1/(s + θ − ρ) where the disc of radius ρ that
 holds the field of values of P does not reach s + θ; elsewhere the small least-squares problem gives an estimate.
 """
 
@@ -70,8 +70,8 @@ def _gmres(operator: Propagator, Z: Tensor, sigma: float, tol: float) -> tuple[T
     error = max(error, eps * min(condition, 1.0 / eps))
     if error > 10.0 * tol:
         warnings.warn(
-            f"krylov: (θI + L)⁻¹Z may have a relative error of {error:.1e}, not tol = {tol:.1e}: choose a larger θ, compute "
-            "in float64, or use method='dense' on a small graph.",
+            f"krylov: (θI + L)⁻¹Z may have a relative error of {error:.1e}, not tol = {tol:.1e}: choose a larger θ, "
+            "compute in float64, or use method='dense' on a small graph.",
             ToleranceWarning,
             stacklevel=4,
         )

@@ -41,13 +41,11 @@ def krylov(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, 
         (norm,) = norms(state)
         if not math.isfinite(norm):  # NaN or ∞ in or out: no step would ever be short enough
             return Outcome(torch.full_like(out, math.nan), products, math.nan)
-        basis, hessenberg, used = arnoldi(
-            operator,
-            state,
-            norm,
-            size,
-            lambda H, left=end - done: _local_error(H, left, operator.shift)[1] <= 0.1 * tol,
-        )
+
+        def is_enough(H: Tensor, left: float = end - done) -> bool:
+            return _local_error(H, left, operator.shift)[1] <= 0.1 * tol
+
+        basis, hessenberg, used = arnoldi(operator, state, norm, size, is_enough)
         products += used
         step, coordinates, step_error = _largest_step(hessenberg, end - done, end, 0.5 * tol, operator.shift)
         last = end - done - step <= 1e-12 * end
@@ -64,6 +62,8 @@ def krylov(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, 
     for index, time in enumerate(times):
         if time == end:
             out[index] = state
+    if not math.isfinite(norms(state)[0]):
+        return Outcome(out, products, math.nan)
     if error > tol:
         warnings.warn(
             f"krylov: a basis of {size} vectors reaches a relative error of {error:.1e}, not tol = {tol:.1e}; "

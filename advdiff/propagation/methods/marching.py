@@ -1,8 +1,8 @@
 r"""Long times in steps: what Chebyshev and Taylor share.
 
-One step gives e^{-Ls}Z at all the times s that fall into it and at its end, from where the next one starts. The estimated
-error adds up, step by step, what the series leaves out and what rounding costs: terms of size a‖Z‖ that add up to a
-result of size ‖Y‖ lose a‖Z‖/‖Y‖ of the digits. A step that would lose too many is halved.
+One step gives e^{-Ls}Z at all the times s that fall into it and at its end, from where the next one starts. The
+estimated error adds up, step by step, what the series leaves out and what rounding costs: terms of size a‖Z‖ that add
+up to a result of size ‖Y‖ lose a‖Z‖/‖Y‖ of the digits. A step that would lose too many is halved.
 """
 
 from __future__ import annotations

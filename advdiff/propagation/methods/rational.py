@@ -62,10 +62,11 @@ def rational(
     The poles depend on the time, so several times cost as much as one after the other.
     """
     outcomes = [_at_one_time(operator, Z, time, tol, order, shift) for time in times]
-    errors = [outcome.estimated_error for outcome in outcomes]
-    value = torch.stack([outcome.value for outcome in outcomes])
-    worst = None if None in errors else math.nan if any(math.isnan(e) for e in errors) else max(errors)  # type: ignore[arg-type, type-var]
-    return Outcome(value, sum(outcome.products for outcome in outcomes), worst)
+    errors = [math.inf if o.estimated_error is None else o.estimated_error for o in outcomes]
+    value, products = torch.stack([o.value for o in outcomes]), sum(o.products for o in outcomes)
+    if order is not None or not has_values(Z):
+        return Outcome(value, products)
+    return Outcome(value, products, math.nan if any(math.isnan(e) for e in errors) else max(errors))
 
 
 def _at_one_time(
@@ -130,7 +131,7 @@ def _spectral_error(operator: Propagator, time: float, poles: int, shift: float)
 def _apply(
     operator: Propagator, Z: Tensor, time: float, tol: float, order: int, shift: float
 ) -> tuple[Tensor, int, float]:
-    """The approximation without its factor e^{σT}, the number of products and Σ‖term‖, by which errors of the solves are multiplied."""
+    """The approximation without its e^{σT}, the number of products and Σ‖term‖, which multiplies solve errors."""
     fractions = partial_fractions(order)
     shifts = [1.0 + shift + complex(theta) / time for theta in fractions.poles]
     parts = [Z] if operator.left is None else [Z, operator.left]

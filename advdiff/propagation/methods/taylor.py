@@ -40,7 +40,7 @@ def taylor_step(
     length = times[-1]
     degree = order or a_priori_degree(share, tol)
     states = torch.stack([Z] * len(times))
-    term, spare, size, last = Z.clone(), torch.empty_like(Z), [0.0], [0.0]
+    term, spare, start, sizes = Z.clone(), torch.empty_like(Z), 0.0, [0.0]
     truncation = cancellation = None
     for k in range(1, MAX_DEGREE + 1):
         spare = operator.add_product_(spare, term, scale=length / k, keep=0.0)
