@@ -12,30 +12,29 @@ import torch
 from torch import Tensor
 
 
-def _precise(tensor: Tensor) -> torch.dtype | None:
-    """Sums of squares of float32 overflow from 1.8e19 on: add them up in float64 where the device has it."""
-    return torch.float64 if tensor.dtype == torch.float32 and tensor.device.type != "mps" else None
-
-
 def norms(*tensors: Tensor) -> list[float]:
-    """Frobenius norms, for which the host waits once.
+    """Frobenius norms, for which the host waits once, or once more for one whose squares leave the range of numbers.
 
     Example:
         >>> import torch
         >>> [f"{norm:.3g}" for norm in norms(torch.tensor([3e30, 4e30]), torch.zeros(2))]
         ['5e+30', '0']
     """
-    values = torch.stack([torch.linalg.vector_norm(t, dtype=_precise(t)) for t in tensors]).tolist()
-    return [_scaled_norm(t) if value in (0.0, math.inf) else value for t, value in zip(tensors, values, strict=True)]
+    values = torch.stack([torch.linalg.vector_norm(t) for t in tensors]).tolist()
+    # Squares of float32 numbers overflow from 1.8e19 on, and lose digits below 1e-16.
+    smallest = torch.finfo(tensors[0].dtype).tiny ** 0.5 * 1e3
+    return [
+        value if smallest < value < math.inf or math.isnan(value) else _scaled_norm(tensor)
+        for tensor, value in zip(tensors, values, strict=True)
+    ]
 
 
 def _scaled_norm(tensor: Tensor) -> float:
-    """The norm where the squares have left the range of the numbers."""
+    """‖x‖ = a ‖x/a‖ with a the largest entry."""
     largest = float(tensor.abs().amax()) if tensor.numel() else 0.0
     if largest == 0.0 or not math.isfinite(largest):
         return largest
-    # In two steps, since 1/largest may overflow where largest is subnormal.
-    return largest * float(torch.linalg.vector_norm(tensor / largest, dtype=_precise(tensor)))
+    return largest * float(torch.linalg.vector_norm(tensor / largest))
 
 
 def inner(X: Tensor, Y: Tensor) -> Tensor:

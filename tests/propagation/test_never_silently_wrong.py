@@ -113,12 +113,12 @@ def test_half_precision_is_computed_in_float32(solver, dtype: torch.dtype) -> No
 
 @pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS.keys())
 def test_autocast_changes_nothing(solver) -> None:
-    query, Z = randn(80, 4, dtype=f32).requires_grad_(), randn(80, 3, dtype=f32)
+    query, Z = randn(80, 4, dtype=f32).requires_grad_(), randn(80, 3, dtype=f32).requires_grad_()
     V = SBM.velocity("row", f32)
 
     def run() -> tuple[Tensor, Tensor]:
         value = solver(advdiff.Generator(advdiff.Attention(query, query), V, 0.5), Z)
-        return value, torch.autograd.grad(value.square().sum(), query, allow_unused=True, materialize_grads=True)[0]
+        return value, torch.autograd.grad(value.square().sum(), Z)[0]
 
     expected = run()
     with torch.autocast("cpu", dtype=torch.bfloat16):

@@ -22,7 +22,7 @@ from torch import Tensor
 from advdiff.checks import has_values
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.reductions import norms
-from advdiff.propagation.methods.marching import Step, march
+from advdiff.propagation.methods.marching import Step, march, unresolved
 from advdiff.propagation.solution import Outcome
 
 MAX_DEGREE = 4000
@@ -78,13 +78,15 @@ def chebyshev_step(operator: Propagator, order: int | None, Z: Tensor, times: li
                 for w, v, size in zip(weights[k - 1], weights[k], sizes, strict=True)
             )
             is_finite = math.isfinite(sum(sizes) + before + now)
+            if min(sizes) == 0.0 and start and is_finite:  # less than the least number
+                return Step(states, k, 1.0, 1.0)
             if truncation <= 0.1 * tol or not is_finite:
                 # Terms have the size c_k γ^k ‖Z‖, with γ > 1 where the spectrum is complex.
                 growth = np.maximum(1.0, _ratio(max(before, now), start) ** (1.0 / k)) if is_finite else math.inf
                 with np.errstate(over="ignore", invalid="ignore"):
                     terms = (weights[: k + 1] * growth ** np.arange(k + 1.0)[:, None]).sum(0)
                 cancellation = max(_ratio(float(a) * start, size) for a, size in zip(terms, sizes, strict=True))
-                truncation = truncation if is_finite else math.inf
+                truncation = truncation + unresolved(Z, min(sizes)) * bool(start) if is_finite else math.inf
                 break
         older = operator.add_product_(older, newer, scale=2.0 / radius, keep=-1.0)
         older, newer = newer, older

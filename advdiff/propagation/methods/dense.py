@@ -13,6 +13,7 @@ from advdiff.operators.blocks import Blocks
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.reductions import norms
 from advdiff.propagation.inverse import Diagnosis, Inverse
+from advdiff.propagation.methods.marching import unresolved
 from advdiff.propagation.solution import Outcome
 
 #: Largest N for which a dense N×N matrix is formed (about 0.5 GB per matrix in float64).
@@ -62,7 +63,7 @@ def dense(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float) -
     # The exponential is exact relative to its own size, of which the result may be a small part.
     part = max(min(math.exp(min(growth * t, 700.0)) * start / size, 1e3) for t, size in zip(times, sizes, strict=True))
     error = torch.finfo(dtype).eps * (1.0 + operator.radius * end) * part
-    return Outcome(value, 0, torch.finfo(Z.dtype).eps + error)
+    return Outcome(value, 0, torch.finfo(Z.dtype).eps + error + unresolved(Z, min(sizes)))
 
 
 def grown(Y: Tensor, exponent: float) -> Tensor:

@@ -21,6 +21,7 @@ from advdiff.operators.propagator import Propagator
 from advdiff.operators.reductions import coordinates as coordinates_in
 from advdiff.operators.reductions import norms
 from advdiff.propagation.errors import ToleranceWarning
+from advdiff.propagation.methods.marching import unresolved
 from advdiff.propagation.solution import Outcome
 
 #: Basis vectors kept before the time step is shortened instead.
@@ -62,8 +63,10 @@ def krylov(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, 
     for index, time in enumerate(times):
         if time == end:
             out[index] = state
-    if not math.isfinite(norms(state)[0]):
+    first, last_size = norms(Z, state)
+    if not math.isfinite(last_size):
         return Outcome(out, products, math.nan)
+    rounding += unresolved(Z, last_size) if first else 0.0
     if error > tol:
         warnings.warn(
             f"krylov: a basis of {size} vectors reaches a relative error of {error:.1e}, not tol = {tol:.1e}; "

@@ -93,6 +93,12 @@ def march(
     return Outcome(out, products, error if looked and has_values(Z) else None)
 
 
+def unresolved(Z: Tensor, size: float) -> float:
+    """The relative error of a state of this size where its entries are next to the least number; 1 where all are 0."""
+    least = torch.finfo(Z.dtype).tiny * torch.finfo(Z.dtype).eps
+    return min(1.0, least * math.sqrt(Z.numel()) / size) if size else 1.0
+
+
 def _can_be_helped(operator: Propagator, state: Tensor) -> bool:
     """Are P and the state finite? Then a shorter step will do; otherwise none will."""
     product = operator.add_product_(torch.empty_like(state), state, keep=0.0)

@@ -39,7 +39,9 @@ def ode(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float) -> 
         grid = torch.tensor(distinct, dtype=torch.float64 if Z.device.type != "mps" else Z.dtype, device=Z.device)
         states = odeint(velocity_field, Z, grid, rtol=local, atol=absolute, method="dopri5")
     except AssertionError as failure:  # torchdiffeq's way to say that its steps shrank to nothing
-        if bool(velocity_field(Z, Z).isfinite().all()):
+        room = math.log(torch.finfo(Z.dtype).max) - math.log(max(scale, 1e-30))
+        overflows = (operator.radius - operator.shift) * max(times) > room
+        if bool(velocity_field(Z, Z).isfinite().all()) and not overflows:
             raise ValueError("method='ode' cannot keep the tolerance with steps of any length; raise tol.") from failure
         states = torch.full((len(distinct), *Z.shape), float("nan"), dtype=Z.dtype, device=Z.device)
     value = states[[distinct.index(time) for time in times]]

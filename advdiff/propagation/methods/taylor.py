@@ -15,7 +15,7 @@ from torch import Tensor
 from advdiff.checks import has_values
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.reductions import norms
-from advdiff.propagation.methods.marching import Step, march
+from advdiff.propagation.methods.marching import Step, march, unresolved
 from advdiff.propagation.solution import Outcome
 
 #: ‖hP‖ of one step. Longer steps save products but let terms grow beyond the result.
@@ -59,7 +59,9 @@ def taylor_step(
     if truncation is not None:
         # P ≥ 0: no term exceeds e^{h‖P‖}‖Z‖, of which the result is what cancellation leaves.
         size = min(sizes)
-        cancellation = math.exp(share) * start / size if size else math.inf if start else 0.0
+        cancellation = math.exp(share) * start / size if size else 1.0
+        if start and math.isfinite(size):
+            truncation += unresolved(Z, size * math.exp(-operator.shift * length))
     for state, time in zip(states, times, strict=True):
         state *= math.exp(-operator.shift * time)
     return Step(states, k, truncation, cancellation)
