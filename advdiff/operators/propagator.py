@@ -97,6 +97,18 @@ class Propagator:
         """1 + β, or β without a coupling; bounds the spectral radius of P for row normalisation, usually for both."""
         return self.bound if self.bound is not None else self.beta_value + (0.0 if self.left is None else 1.0)
 
+    @cached_property
+    def condition(self) -> float:
+        """By how many roundings the entries of C are off: the largest N_g/n_u, n_u the sum of a row of 1 + q̂·k̂.
+
+        A query that is nearly opposite to its keys has small scores, differences of numbers of size 1.
+        """
+        factor = {"rows": self.left, "columns": self.right, None: None}[self.sums_to_one]
+        if factor is None or not has_values(factor) or factor.numel() == 0:
+            return 1.0
+        counts = self.segments.per_node(self.segments.counts.to(factor.dtype)).view(-1, 1)
+        return max(1.0, float((factor.detach()[..., 0] * counts).amax()))
+
     @property
     def has_real_spectrum(self) -> bool:
         """Is the graph undirected? Then the eigenvalues of V, and of P but for the asymmetry of C, are real."""

@@ -148,7 +148,9 @@ class ExponentialAction(torch.autograd.Function):
         else:  # no gradient to the operator is the same as a zero one
             outcome = flow(operator.T, grad[0].contiguous(), times, tol)
             adjoint, error = outcome.value[0], outcome.estimated_error or 0.0
-        error += 0.5 * torch.finfo(Z.dtype).eps * operator.radius * end  # the rounding of P's own entries
+        # The rounding of P's own entries, and of the row sums by which those of query and key are divided.
+        rounding = operator.radius * end * operator.condition + 0.5 * operator.condition**2
+        error += 0.5 * torch.finfo(Z.dtype).eps * rounding
         _judge(Z, grad, error, tol)
         return (*gradients.tensors(ctx.beta_shape), adjoint, grad_times, *[None] * 5)
 

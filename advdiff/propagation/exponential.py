@@ -174,7 +174,7 @@ def _judge(operator: Propagator, Z: Tensor, outcome: Outcome, times: list[float]
             )
         return error  # NaN in, NaN out
     # Entries of P are rounded, too, and the flow amplifies that by T‖P‖.
-    error += 0.5 * torch.finfo(Z.dtype).eps * operator.radius * max(times)
+    error += 0.5 * torch.finfo(Z.dtype).eps * (1.0 + operator.radius * max(times) * operator.condition)
     if error > 10.0 * tol:
         warnings.warn(
             f"e^{{-LT}}Z at T = {max(times):g} in {Z.dtype} may have a relative error of {error:.1e}, not "

@@ -29,8 +29,8 @@ METHODS = {"dense": dense_inverse, "lowrank": lowrank_inverse, "krylov": krylov_
 SMALL = 128
 #: Condition numbers from which the user is warned.
 WARN_CONDITION = 1e3
-#: Estimates are bounds: what comes out is usually better by more than this factor, less than ten times ``tol``.
-ALLOWED = 100.0
+#: The estimated error, in units of ``tol``, from which the user is warned.
+ALLOWED = 10.0
 
 
 def _choose(operator: Propagator) -> tuple[str, str]:

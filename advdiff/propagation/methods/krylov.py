@@ -37,7 +37,7 @@ def krylov(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, 
         return Outcome(out, 0)
     size, end, eps = min(order or MAX_BASIS, max(Z.numel(), 1)), max(times), torch.finfo(Z.dtype).eps
     growth = max(operator.radius - operator.shift, 0.0)
-    state, done, products, error, rounding = Z, 0.0, 0, 0.0, 0.0
+    state, done, products, error, rounding, amplified = Z, 0.0, 0, 0.0, 0.0, 1.0
     while done < end:
         (norm,) = norms(state)
         if not math.isfinite(norm):  # NaN or ∞ in or out: no step would ever be short enough
@@ -59,7 +59,9 @@ def krylov(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, 
         error += step_error
         # The basis is orthonormal to rounding, so what is lost is what the flow could have grown beyond the result.
         remaining = float(torch.linalg.vector_norm(coordinates))
-        rounding += eps * (math.exp(min(growth * step, 700.0)) / remaining if remaining else float(norm > 0.0) / eps)
+        lost = math.exp(min(growth * step, 700.0)) / remaining if remaining else 1.0 / eps
+        rounding += eps * lost if norm else 0.0
+        amplified = min(amplified * max(lost, 1.0), 1e300)
     for index, time in enumerate(times):
         if time == end:
             out[index] = state
@@ -67,6 +69,8 @@ def krylov(operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, 
     if not math.isfinite(last_size):
         return Outcome(out, products, math.nan)
     rounding += unresolved(Z, last_size) if first else 0.0
+    if not operator.has_real_spectrum:  # errors may grow where the state does not: P is far from normal
+        rounding += eps * amplified
     if error > tol:
         warnings.warn(
             f"krylov: a basis of {size} vectors reaches a relative error of {error:.1e}, not tol = {tol:.1e}; "

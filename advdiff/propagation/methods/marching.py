@@ -61,7 +61,7 @@ def march(
 
     while arrivals and times[arrivals[0]] == 0.0:
         record(Z, arrivals.pop(0))
-    eps, state, done, products, error = torch.finfo(Z.dtype).eps, Z, 0.0, 0, 0.0
+    eps, state, done, products, error, amplified = torch.finfo(Z.dtype).eps, Z, 0.0, 0, 0.0, 1.0
     looked, halvings, length = True, 0, end / max(1, math.ceil(end / longest - 1e-9)) if end else 0.0
     while done < end:
         length = end - done if end - done <= length * (1.0 + 1e-9) else length
@@ -84,12 +84,16 @@ def march(
             if not is_finite:  # NaN or ∞ in or out: no step would ever be short enough
                 return Outcome(torch.full_like(out, math.nan), products, math.nan)
             error += taken.truncation + 0.25 * loss  # of terms of either sign
+            amplified = min(amplified * max(taken.cancellation, 1.0), 1e300)
         for index, found in zip(inside, taken.states, strict=False):
             record(found, index)
         arrivals = arrivals[len(inside) :]
         # Its own memory, not that of the whole stack.
         state = taken.states[-1].clone() if len(taken.states) > 1 else taken.states[-1]
         done = end if length == end - done else done + length
+    if halve and not operator.has_real_spectrum:
+        # Errors may grow where the state does not: P is far from normal, and terms have either sign.
+        error += eps * amplified
     return Outcome(out, products, error if looked and has_values(Z) else None)
 
 
