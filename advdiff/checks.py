@@ -2,7 +2,8 @@
 
 A check of shapes costs nothing. One that looks at values makes the host wait for the device, so the outermost public
 call makes it once and does its work inside :func:`values_checked`, where the calls that it makes in turn do not look
-again. Nor is there anything to look at on torch's ``meta`` device, where tensors have no values.
+again. Nor is there anything to look at on torch's ``meta`` device, where tensors have no values, or while torch records
+or transforms a call (:func:`is_traced`). :func:`set_value_checks` turns them off altogether.
 """
 
 from __future__ import annotations
@@ -29,14 +30,50 @@ def values_checked() -> Iterator[None]:
         _checked.reset(token)
 
 
+#: Are values looked at in this process? See :func:`set_value_checks`.
+_wanted = True
+
+
+def set_value_checks(enabled: bool) -> None:
+    """Turn the checks that look at values off, or on again, in this process.
+
+    They refuse NaN and infinite features, edges to nodes that do not exist, negative weights and edges between the
+    graphs of a batch, at the price of one synchronisation with the device per call. Turned off, such input gives wrong
+    numbers, or reads memory that is not its own: for data that have been through one checked epoch. Shapes, types and
+    devices are looked at all the same, and a solver still reports a singular point.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> advdiff.set_value_checks(False)
+        >>> V @ torch.tensor([1.0, torch.nan])
+        tensor([nan, 1.])
+        >>> advdiff.set_value_checks(True)
+        >>> V @ torch.tensor([1.0, torch.nan])
+        Traceback (most recent call last):
+            ...
+        ValueError: Z holds 1 NaN or infinite entries; it must be finite: clean or impute it first.
+    """
+    global _wanted
+    _wanted = bool(enabled)
+
+
+def is_traced() -> bool:
+    """Does torch record this call (``torch.compile``, ``torch.export``) or transform it (``torch.func``)?
+
+    Then nothing may depend on values, and only operations that torch knows may be used.
+    """
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
 def must_look_at(tensor: Tensor) -> bool:
-    """Has the tensor values that nobody has checked yet?"""
-    return has_values(tensor) and not _checked.get()
+    """Has the tensor values that nobody has checked yet, and is it the time to look?"""
+    return not is_traced() and has_values(tensor) and _wanted and not _checked.get()
 
 
 def has_values(tensor: Tensor) -> bool:
-    """False on the ``meta`` device, where nothing that depends on values can be decided."""
-    return tensor.device.type != "meta"
+    """False on the ``meta`` device and in recorded code, where nothing that depends on values can be decided."""
+    return tensor.device.type != "meta" and not torch.compiler.is_compiling()
 
 
 def check_finite(name: str, tensor: Tensor) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_edge_index, check_edge_weight, must_look_at
+from advdiff.checks import check_edge_index, check_edge_weight, is_traced, must_look_at
 from advdiff.operators.graph import normalize_adjacency
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
@@ -70,12 +70,21 @@ def velocity_of(
             return normalize_adjacency(edge_index, num_nodes, edge_weight, kind)
         return normalize_adjacency(edge_index, num_nodes, edge_weight, kind, self_loops=self_loops)
 
+    if torch.compiler.is_compiling() or (edge_weight is not None and edge_weight.requires_grad):
+        return normalise()  # neither is another call's
     return recall(_velocities, [edge_index, edge_weight], (num_nodes, kind, self_loops), normalise)
 
 
-def segments_of(num_nodes: int, batch: Tensor | None, device: torch.device) -> Segments:
-    """``Segments`` with a memory of the last batches."""
-    return recall(_segments, [batch], (num_nodes, device), lambda: Segments(num_nodes, batch, device))
+def segments_of(
+    num_nodes: int, batch: Tensor | Segments | None, device: torch.device, num_graphs: int | None = None
+) -> Segments:
+    """``Segments`` with a memory of the last batches; those that are made already are returned as they are."""
+    if isinstance(batch, Segments):
+        return batch
+    if is_traced():
+        return Segments(num_nodes, batch, device, num_graphs)
+    options = (num_nodes, device, num_graphs)
+    return recall(_segments, [batch], options, lambda: Segments(num_nodes, batch, device, num_graphs))
 
 
 def check_graph(

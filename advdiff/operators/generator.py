@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -82,6 +84,14 @@ class Generator:
         velocity = None if self.velocity is None else self.velocity.T
         with values_checked():  # they were when L was made
             return Generator(coupling, velocity, self.beta)
+
+    def to(self, *args: Any, **kwargs: Any) -> Generator:
+        """L on another device or in another dtype, called like ``Tensor.to``."""
+        coupling = None if self.coupling is None else self.coupling.to(*args, **kwargs)
+        velocity = None if self.velocity is None else self.velocity.to(*args, **kwargs)
+        beta = self.beta.to(*args, **kwargs) if isinstance(self.beta, Tensor) else self.beta
+        with values_checked():
+            return Generator(coupling, velocity, beta)
 
     def __matmul__(self, Z: Tensor) -> Tensor:
         product = self.propagator @ Z

@@ -37,8 +37,9 @@ class Pattern(NamedTuple):
         key = major.long() * width + minor.long()
         if has_values(key):
             key, entry_of_edge = torch.unique(key, return_inverse=True)
-        else:  # on ``meta`` nothing can be merged: one entry per edge
-            entry_of_edge = torch.arange(key.numel(), device=key.device)
+        else:  # on ``meta`` and in recorded code nothing can be merged: one entry per edge
+            key, order = torch.sort(key, stable=True)
+            entry_of_edge = torch.empty_like(order).scatter(0, order, torch.arange(key.numel(), device=key.device))
         row = torch.div(key, width, rounding_mode="floor")
         counts = torch.zeros(size + 1, dtype=torch.int64, device=key.device)
         counts.index_add_(0, row + 1, torch.ones_like(row))

@@ -5,13 +5,16 @@ V[u, v] holds the edge v → u, so ``V @ Z`` gathers at the target what the sour
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from advdiff.checks import check_finite, check_floating, check_rows, has_values
 from advdiff.operators.pattern import Pattern
+from advdiff.operators.sparse_ops import spmm, transposed
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,7 @@ class Velocity:
     undirected: bool
     skew: float
     _patterns: tuple[Pattern, Pattern] = field(repr=False)
-    _cache: dict[tuple[torch.dtype, bool], Tensor] = field(default_factory=dict, repr=False)
+    _cache: dict[tuple[torch.dtype, bool | str], Any] = field(default_factory=dict, repr=False)
     _transposed: bool = False
 
     @classmethod
@@ -92,14 +95,55 @@ class Velocity:
     def num_edges(self) -> int:
         return self.edge_index.size(1)
 
+    def to(self, *args: Any, **kwargs: Any) -> Velocity:
+        """V on another device, or for another dtype, called like ``Tensor.to``.
+
+        The entries keep the precision in which they were computed, so that float32 and back loses nothing.
+        """
+        like = torch.empty(0, dtype=self.dtype, device=self.device).to(*args, **kwargs)
+        forward, backward = (Pattern(*(t.to(like.device) for t in pattern)) for pattern in self._patterns)
+        if self._patterns[0] is self._patterns[1]:
+            backward = forward
+        entries = self.entries.to(like.device, torch.float32 if like.device.type == "mps" else None)
+        edge_index = self.edge_index.to(like.device)
+        patterns = (forward, backward)
+        return replace(self, edge_index=edge_index, entries=entries, dtype=like.dtype, _patterns=patterns, _cache={})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Velocity:
+        # Without the cache: torch cannot copy CSR matrices, and they are made anew on first use.
+        edge_index, entries, patterns = (deepcopy(t, memo) for t in (self.edge_index, self.entries, self._patterns))
+        return replace(self, edge_index=edge_index, entries=entries, _patterns=patterns, _cache={})
+
     def _matrix(self, dtype: torch.dtype) -> Tensor:
         """The CSR matrix in the wanted precision, made on first use and shared with the transpose."""
         same = self._patterns[0] is self._patterns[1]
-        key = (dtype, self._transposed and not same)
+        key: tuple[torch.dtype, bool | str] = (dtype, self._transposed and not same)
         if key not in self._cache:
             pattern = self._patterns[key[1]]
             self._cache[key] = pattern.matrix(pattern.merge(self.entries)).to(dtype)
         return self._cache[key]
+
+    def arrays(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, list[Tensor]]:
+        """Entries of V and of Vᵀ, and the structure that they share, as :mod:`~advdiff.operators.sparse_ops` wants them."""
+        key = (dtype, "arrays")
+        if key not in self._cache:
+            forward, backward = self._patterns
+            value = forward.merge(self.entries).to(dtype)
+            order = back_order = forward.entry_of_edge.new_empty(0)
+            if self.entries.requires_grad:  # only a gradient with respect to them asks which is which
+                order = torch.argsort(forward.columns.long() * self.num_nodes + forward.rows)
+                back_order = torch.empty_like(order)
+                back_order[order] = torch.arange(order.numel(), device=order.device)
+            back_value = value[order] if self.entries.requires_grad else backward.merge(self.entries).to(dtype)
+            structure = [forward.pointers, forward.columns, backward.pointers, backward.columns, order, back_order]
+            self._cache[key] = (value, back_value, structure)
+        value, back_value, structure = self._cache[key]
+        return (back_value, value, transposed(structure)) if self._transposed else (value, back_value, structure)
+
+    def product(self, Z: Tensor) -> Tensor:
+        """V Z for [N, F], in an operator that torch can differentiate, record and transform."""
+        value, back_value, structure = self.arrays(Z.dtype)
+        return spmm(value, back_value, Z, structure)
 
     def add_product_(self, out: Tensor, Z: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
         """out ← keep · out + scale · V Z for row-major [N, F] matrices, in place and outside autograd.

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from advdiff.checks import check_all_finite, check_floating, values_checked
+from advdiff.checks import check_all_finite, check_floating, is_traced, values_checked
 from advdiff.operators import Attention, Generator, Propagator, Velocity
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Moments
+from advdiff.propagation.plain import plain_powers
 
 
 def powers(
@@ -54,6 +55,8 @@ def powers(
     extra = None if source is None else P.spread(source, "source")
     if order == 0:
         return [Z]
+    if is_traced():
+        return [Z, *(P.restore(state, Z) for state in plain_powers(P, spread, extra, order))]
     states = (_BlockPowers if P.has_small_graphs else _Powers).apply(*P.tensors, spread, extra, P, order)
     return [Z, *(P.restore(state, Z) for state in states)]
 

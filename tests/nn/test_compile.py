@@ -1,0 +1,126 @@
+"""``torch.compile`` and ``torch.export``: how many graphs, and the same numbers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from advdiff.bench.problems import molecules
+from advdiff.nn import AdvDIFFormer
+from tests.cases import block_model
+from tests.nn.dense import every_solver
+
+SBM = block_model((60, 60), 0.1, 0.02)
+EDGES, NODES = SBM.edge_index, SBM.num_nodes
+X = torch.randn(NODES, 5, generator=torch.Generator().manual_seed(0))
+SETTINGS = {
+    "one layer": {},
+    "deep": {"heads": 2, "num_layers": 3, "batch_norm": True, "residual": True},
+    "edge features": {"edge_dim": 2, "num_layers": 2},
+    "learned": {"heads": 2, "learn": ("beta",)},
+    "rows": {"normalization": "row", "order": 3},
+    "no diffusion": {"diffusion": False},
+}
+
+
+def arguments(settings: dict) -> dict[str, Tensor]:
+    return {"edge_attr": torch.ones(EDGES.size(1), 2)} if "edge_dim" in settings else {}
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> None:
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_the_series_model_is_one_graph(settings: dict) -> None:
+    model = AdvDIFFormer(5, 8, 2, **settings)
+    explained = torch._dynamo.explain(model)(X, EDGES, **arguments(settings))
+    assert explained.graph_count <= 2 and explained.graph_break_count <= 1
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_a_compiled_step_computes_the_same(settings: dict) -> None:
+    torch.manual_seed(0)
+    model = AdvDIFFormer(5, 8, 2, **settings).double()
+    compiled = torch.compile(model, backend="aot_eager")
+    given = {name: value.double() for name, value in arguments(settings).items()}
+    gradients = []
+    for call in (model, compiled):
+        model.zero_grad()
+        out = call(X.double(), EDGES, **given)
+        out.square().mean().backward()
+        gradients.append([out.detach(), *(p.grad.clone() for p in model.parameters())])
+    for eager, again in zip(*gradients, strict=True):
+        torch.testing.assert_close(again, eager, rtol=1e-9, atol=1e-11)
+
+
+def test_another_graph_is_another_result() -> None:
+    """What is remembered of a graph must not be baked into the code."""
+    model = AdvDIFFormer(5, 8, 2)
+    compiled = torch.compile(model, backend="aot_eager")
+    for edges in (EDGES, EDGES[:, ::2], EDGES.flip(0), EDGES[:, :3]):
+        torch.testing.assert_close(compiled(X, edges), model(X, edges))
+
+
+def test_compiled_code_has_its_checks_at_the_door() -> None:
+    compiled = torch.compile(AdvDIFFormer(5, 8, 2), backend="aot_eager")
+    compiled(X, EDGES)
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        compiled(torch.full_like(X, torch.nan), EDGES)
+
+
+@pytest.mark.parametrize("hidden", [8, 64], ids=["tiles", "blocks"])
+def test_batches_of_graphs(hidden: int) -> None:
+    graph = molecules(graphs=5, atoms=12)
+    model = AdvDIFFormer(graph.x.size(1), hidden, 2, heads=2, task="graph")
+    explained = torch._dynamo.explain(model)(graph.x, graph.edge_index, batch=graph.batch)
+    assert explained.graph_count <= 2
+    compiled = torch.compile(model, backend="aot_eager")
+    for size in (None, 7):
+        given = (graph.x, graph.edge_index, None, None, graph.batch, None, size)
+        torch.testing.assert_close(compiled(*given), model(*given), rtol=1e-4, atol=1e-5)
+
+
+@every_solver
+def test_every_solver_runs_compiled(solver: str) -> None:
+    model = AdvDIFFormer(5, 8, 2, solver=solver)
+    torch.testing.assert_close(torch.compile(model, backend="aot_eager")(X, EDGES), model(X, EDGES))
+
+
+# ------------------------------------------------------------------------------------------------ torch.export
+
+
+@pytest.mark.parametrize("settings", [{}, {"heads": 2, "num_layers": 2}, {"edge_dim": 2}], ids=str)
+def test_export_for_any_number_of_nodes_and_edges(settings: dict) -> None:
+    model = AdvDIFFormer(5, 8, 2, **settings).eval()
+    nodes, edges = torch.export.Dim("nodes", min=2), torch.export.Dim("edges", min=2)
+    given = arguments(settings)
+    shapes = {"x": {0: nodes}, "edge_index": {1: edges}, **{name: {0: edges} for name in given}}
+    program = torch.export.export(model, (X, EDGES), given, dynamic_shapes=shapes).module()
+    torch.testing.assert_close(program(X, EDGES, **given), model(X, EDGES, **given))
+    fewer, few = X[:50], EDGES[:, (EDGES < 50).all(0)]
+    part = {name: value[: few.size(1)] for name, value in given.items()}
+    torch.testing.assert_close(program(fewer, few, **part), model(fewer, few, **part))
+
+
+class Molecules(nn.Module):
+    """A batch of a fixed number of graphs."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        return self.model(x, edge_index, batch=batch, batch_size=6)
+
+
+def test_export_of_a_batch_of_known_size() -> None:
+    graph = molecules(graphs=5, atoms=12)
+    model = Molecules(AdvDIFFormer(graph.x.size(1), 8, 2, task="graph").eval())
+    given = (graph.x, graph.edge_index, graph.batch)
+    program = torch.export.export(model, given).module()
+    torch.testing.assert_close(program(*given), model(*given), rtol=1e-4, atol=1e-5)
+    with pytest.raises(Exception, match="batch_size"):
+        torch.export.export(model.model, given[:2], {"batch": graph.batch})
