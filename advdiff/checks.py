@@ -118,9 +118,23 @@ def check_nonnegative(name: str, value: float | Tensor) -> None:
     """Refuse a negative, NaN or infinite number."""
     if isinstance(value, Tensor) and not must_look_at(value):
         return
-    number = float(value.detach() if isinstance(value, Tensor) else value)
+    number = float(_worst(value.detach()) if isinstance(value, Tensor) else value)
     if not 0.0 <= number < float("inf"):
         raise ValueError(f"{name} is {number:g}; it must be a finite number that is not negative.")
+
+
+def _worst(value: Tensor) -> Tensor:
+    """The entry that a check of "finite and not negative" must look at: NaN or ∞ if there is one, else the smallest."""
+    return torch.where(value.sum().isfinite(), value.amin(), value.sum()) if value.numel() > 1 else value
+
+
+def number_of(name: str, value: float | Tensor) -> float:
+    """A number, or the value of a tensor with one element (1 on ``meta``, where it has none)."""
+    if not isinstance(value, Tensor):
+        return float(value)
+    if value.numel() != 1:
+        raise ValueError(f"{name} has shape {tuple(value.shape)}; it must be a single number.")
+    return float(value.detach()) if has_values(value) else 1.0
 
 
 def check_tolerance(tol: float) -> None:
@@ -155,5 +169,5 @@ def check_edge_weight(edge_weight: Tensor, num_edges: int) -> None:
         )
     check_floating("edge_weight", edge_weight)
     check_finite("edge_weight", edge_weight)
-    if num_edges and must_look_at(edge_weight) and float(edge_weight.min()) < 0:
+    if num_edges and must_look_at(edge_weight) and float(edge_weight.detach().min()) < 0:
         raise ValueError("edge_weight holds negative entries; the velocity V needs weights of at least 0.")

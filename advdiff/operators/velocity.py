@@ -26,7 +26,8 @@ class Velocity:
 
     Attributes:
         edge_index: the edges [2, E], source → target, in the caller's order.
-        entries: what each edge adds to its entry of V, in the same order and in the precision in which it was computed.
+        entries: what each edge adds to its entry of V, in the same order and in the precision in which it was computed;
+            gradients with respect to edge weights flow through it.
         kind: ``"symmetric"`` or ``"row"``.
         undirected: is the adjacency matrix symmetric? Then the spectrum of V is real, inside [-1, 1].
         skew: √(d_max/d_min) for row normalisation, else 1: how far V is from a symmetric matrix,
@@ -76,7 +77,7 @@ class Velocity:
             has_values(entries)
             and torch.equal(forward.pointers, backward.pointers)
             and torch.equal(forward.columns, backward.columns)
-            and torch.allclose(forward.merge(weight), backward.merge(weight), rtol=1e-12, atol=0.0)
+            and torch.allclose(forward.merge(weight.detach()), backward.merge(weight.detach()), rtol=1e-12, atol=0.0)
         )
         if undirected and kind == "symmetric":
             backward = forward
@@ -120,7 +121,7 @@ class Velocity:
         key: tuple[torch.dtype, bool | str] = (dtype, self._transposed and not same)
         if key not in self._cache:
             pattern = self._patterns[key[1]]
-            self._cache[key] = pattern.matrix(pattern.merge(self.entries)).to(dtype)
+            self._cache[key] = pattern.matrix(pattern.merge(self.entries.detach())).to(dtype)
         return self._cache[key]
 
     def arrays(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, list[Tensor]]:
@@ -160,7 +161,16 @@ class Velocity:
         if kind in ("cpu", "cuda"):
             return torch.addmm(out, self._matrix(out.dtype), Z, beta=keep, alpha=scale, out=out)
         source, target = self.edge_index  # devices without CSR kernels (mps)
-        return out.mul_(keep).index_add_(0, target, Z[source] * self.entries.to(out.dtype)[:, None], alpha=scale)
+        return out.mul_(keep).index_add_(
+            0, target, Z[source] * self.entries.detach().to(out.dtype)[:, None], alpha=scale
+        )
+
+    def edge_products(self, X: Tensor, Y: Tensor) -> Tensor:
+        """x_target(e) · y_source(e) for every edge e of the caller, [N, F] → [E]: what ⟨X, V Y⟩ gains per unit of e."""
+        if self._transposed:
+            X, Y = Y, X
+        pattern = self._patterns[0]
+        return pattern.dot(X, Y)[pattern.entry_of_edge].to(self.entries.dtype)
 
     def to_dense(self, dtype: torch.dtype | None = None) -> Tensor:
         """The N×N matrix itself (an oracle for small N)."""
@@ -175,7 +185,7 @@ class Velocity:
         check_finite("Z", Z)
         if Z.device != self.device:
             raise ValueError(f"Z lies on {Z.device} and V on {self.device}; move both to one device.")
-        out: Tensor = _SparseProduct.apply(Z.flatten(1) if Z.dim() > 1 else Z.unsqueeze(1), self)
+        out: Tensor = _SparseProduct.apply(Z.flatten(1) if Z.dim() > 1 else Z.unsqueeze(1), self.entries, self)
         return out.view(Z.shape)
 
     def __repr__(self) -> str:
@@ -183,15 +193,24 @@ class Velocity:
 
 
 class _SparseProduct(torch.autograd.Function):
-    """V Z with the backward Vᵀ G; V itself is constant."""
+    """V Z as a function of Z and of the entries of V."""
 
     @staticmethod
-    def forward(ctx, Z: Tensor, velocity: Velocity) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(ctx, Z: Tensor, entries: Tensor, velocity: Velocity) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.velocity = velocity
         Z = Z.contiguous()
+        ctx.save_for_backward(entries, *[Z] * ctx.needs_input_grad[1])
         return velocity.add_product_(torch.empty_like(Z), Z, keep=0.0)
 
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         # Not ``@``, which would look at the values of the gradient.
-        return _SparseProduct.apply(grad, ctx.velocity.T), None
+        entries, *kept = ctx.saved_tensors
+        grad_Z = _SparseProduct.apply(grad, entries, ctx.velocity.T) if ctx.needs_input_grad[0] else None
+        grad_entries = None
+        if kept and torch.is_grad_enabled():  # somebody differentiates the gradient: on the tape
+            source, target = ctx.velocity.edge_index
+            grad_entries = (grad[target] * kept[0][source]).sum(1).to(entries.dtype)
+        elif kept:
+            grad_entries = ctx.velocity.edge_products(grad, kept[0])
+        return grad_Z, grad_entries, None

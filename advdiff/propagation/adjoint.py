@@ -38,7 +38,7 @@ def gauss_points(tol: float) -> int:
 
 
 class ExponentialAction(torch.autograd.Function):
-    """Y = e^{-LT}Z, which some method has computed on constants, as a differentiable function of U, W, β and Z."""
+    """Y = e^{-LT}Z, which some method has computed on constants, differentiable in U, W, β, V, Z and T."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -46,27 +46,34 @@ class ExponentialAction(torch.autograd.Function):
         left: Tensor | None,
         right: Tensor | None,
         beta: Tensor | None,
+        entries: Tensor | None,
         Z: Tensor,
+        learned_time: Tensor | None,
         outcome: Outcome,
         operator: Propagator,
         time: float,
         tol: float,
     ):
         ctx.operator, ctx.time, ctx.tol = operator, time, tol
-        ctx.beta_shape = None if beta is None else beta.shape
-        ctx.save_for_backward(Z.contiguous())
+        ctx.beta_shape, ctx.time_shape = (None if t is None else t.shape for t in (beta, learned_time))
+        # The value itself is needed for the gradient of the time only.
+        ctx.save_for_backward(Z.contiguous(), *[outcome.value] * ctx.needs_input_grad[5])
         return outcome.value
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
-        (Z,) = ctx.saved_tensors
+        Z, *value = ctx.saved_tensors
         operator, time, tol = ctx.operator, ctx.time, ctx.tol
-        adjoint, needs = grad.contiguous(), ctx.needs_input_grad[:3]
+        adjoint, needs, grad_time = grad.contiguous(), ctx.needs_input_grad[:4], None
+        if value:  # ∂Y/∂T = −LY
+            Y = value[0].contiguous()
+            rate = operator.add_product_(Y.clone(), Y, keep=-1.0)
+            grad_time = (adjoint * rate).sum().view(ctx.time_shape)
         if time == 0.0 or not any(needs):  # no gradient to the operator is the same as a zero one
             if time:
                 adjoint = chebyshev_states(operator.T, adjoint, [time], tol)[0][0]
-            return (None, None, None, adjoint, None, None, None, None)
+            return (None, None, None, None, adjoint, grad_time, None, None, None, None)
         panels = max(1, math.ceil(operator.radius * time / PANEL))
         length = time / panels
         points, weights = np.polynomial.legendre.leggauss(gauss_points(tol))
@@ -79,4 +86,4 @@ class ExponentialAction(torch.autograd.Function):
             for state, costate, weight in zip(states, adjoints, weights, strict=False):
                 gradients.add(state, costate.mul_(length * float(weight) / 2.0))
             adjoint = adjoints[-1]
-        return (*gradients.tensors(ctx.beta_shape), adjoint, None, None, None, None)
+        return (*gradients.tensors(ctx.beta_shape), adjoint, grad_time, None, None, None, None)

@@ -7,7 +7,7 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_nonnegative, check_tolerance
+from advdiff.checks import check_choice, check_nonnegative, check_tolerance, number_of
 from advdiff.operators import Generator
 from advdiff.propagation.adjoint import ExponentialAction
 from advdiff.propagation.methods.chebyshev import chebyshev
@@ -39,12 +39,12 @@ def _choose(L: Generator) -> tuple[str, str]:
 
 @overload
 def exponential(
-    L: Generator, Z: Tensor, time: float = ..., method: str = ..., tol: float = ..., *,
+    L: Generator, Z: Tensor, time: float | Tensor = ..., method: str = ..., tol: float = ..., *,
     order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_solution: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def exponential(
-    L: Generator, Z: Tensor, time: float = ..., method: str = ..., tol: float = ..., *,
+    L: Generator, Z: Tensor, time: float | Tensor = ..., method: str = ..., tol: float = ..., *,
     order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_solution: Literal[True],
 ) -> Solution: ...  # fmt: skip
 
@@ -52,7 +52,7 @@ def exponential(
 def exponential(
     L: Generator,
     Z: Tensor,
-    time: float = 1.0,
+    time: float | Tensor = 1.0,
     method: str = "auto",
     tol: float = 1e-6,
     *,
@@ -103,6 +103,8 @@ def exponential(
             raise ValueError(f"{name} has no meaning for method={method!r}; it belongs to: {users}.")
     if (order is not None and order < 1) or (steps is not None and steps < 1):
         raise ValueError("order and steps must be at least 1.")
+    learned = time if isinstance(time, Tensor) else None
+    time = number_of("time", time)
     operator = L.propagator
     spread = operator.spread(Z)
     reason = "asked for"
@@ -112,8 +114,8 @@ def exponential(
     tol = 4 * eps if method == "dense" else max(tol, 4 * eps)
     heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
     with torch.no_grad():
-        outcome = METHODS[method](constant, heads.detach().contiguous(), float(time), tol, **options)
-    value = ExponentialAction.apply(*operator.tensors, heads, outcome, constant, float(time), tol)
+        outcome = METHODS[method](constant, heads.detach().contiguous(), time, tol, **options)
+    value = ExponentialAction.apply(*operator.tensors, heads, learned, outcome, constant, time, tol)
     value = operator.restore(value, Z)
     statistics = Statistics(method, reason, outcome.products, outcome.estimated_error)
     return Solution(value, statistics) if return_solution else value

@@ -3,7 +3,8 @@ r"""(θI + L)⁻¹Z, whatever method solved for it: what the solution tells abou
 By the implicit-function theorem, with X = (θI + L)⁻¹Z and λ = (θI + L)⁻ᵀG for the incoming gradient G,
 
 .. math::
-    \partial \mathbf Z = \boldsymbol\lambda, \qquad \partial \mathbf P = \boldsymbol\lambda \mathbf X^\top .
+    \partial \mathbf Z = \boldsymbol\lambda, \qquad \partial \mathbf P = \boldsymbol\lambda \mathbf X^\top, \qquad
+    \partial \theta = -\langle \boldsymbol\lambda, \mathbf X \rangle .
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class Inverse:
 
 
 class InverseAction(torch.autograd.Function):
-    """X = (θI + L)⁻¹Z, which some method has computed on constants, as a differentiable function of U, W, β and Z."""
+    """X = (θI + L)⁻¹Z, which some method has computed on constants, differentiable in U, W, β, V, Z and θ."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -93,12 +94,14 @@ class InverseAction(torch.autograd.Function):
         left: Tensor | None,
         right: Tensor | None,
         beta: Tensor | None,
+        entries: Tensor | None,
         Z: Tensor,
+        theta: Tensor | None,
         inverse: Inverse,
         operator: Propagator,
     ):
         ctx.operator, ctx.transposed = operator, inverse.transposed
-        ctx.beta_shape = None if beta is None else beta.shape
+        ctx.beta_shape, ctx.theta_shape = (None if t is None else t.shape for t in (beta, theta))
         ctx.shared = Z.size(1) == 1 and operator.heads > 1
         ctx.save_for_backward(inverse.value, *inverse.kept)
         return inverse.value
@@ -108,7 +111,8 @@ class InverseAction(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
         X, *kept = ctx.saved_tensors
         adjoint = ctx.transposed(ctx.operator, grad.contiguous(), *kept)
-        gradients = ctx.operator.gradients(ctx.needs_input_grad[:3])
+        gradients = ctx.operator.gradients(ctx.needs_input_grad[:4])
         gradients.add(X, adjoint)
         grad_Z = adjoint.sum(1, keepdim=True) if ctx.shared else adjoint
-        return *gradients.tensors(ctx.beta_shape), grad_Z, None, None
+        grad_theta = -(adjoint * X).sum().view(ctx.theta_shape) if ctx.needs_input_grad[5] else None
+        return *gradients.tensors(ctx.beta_shape), grad_Z, grad_theta, None, None

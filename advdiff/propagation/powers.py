@@ -6,6 +6,7 @@ by hand: in place, one sparse product per order for all heads, a narrower one at
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -62,7 +63,7 @@ def powers(
 
 
 class _Powers(torch.autograd.Function):
-    """The K states after Z as a differentiable function of U, W, β, Z and the source."""
+    """The K states after Z as a differentiable function of U, W, β, the entries of V, Z and the source."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -70,6 +71,7 @@ class _Powers(torch.autograd.Function):
         left: Tensor | None,
         right: Tensor | None,
         beta: Tensor | None,
+        entries: Tensor | None,
         Z: Tensor,
         source: Tensor | None,
         operator: Propagator,
@@ -82,7 +84,10 @@ class _Powers(torch.autograd.Function):
             out = given.new_empty(given.size(0), operator.heads, given.size(2))
             if operator.left is not None:  # what is not written yet serves as scratch
                 moments.append(operator.moments(given, out if out.shape == given.shape else None))
-            _advect_(operator, out, given)
+            if given.size(1) == out.size(1):
+                operator.add_advection_(out, given, keep=0.0)
+            else:  # one product for the heads that share ``given``
+                out.copy_(operator.spread_advection(given))
             if operator.left is not None:
                 operator.add_coupling_(out, moments[-1])
             states.append(out)
@@ -101,7 +106,7 @@ class _Powers(torch.autograd.Function):
         segments, transposed = operator.segments, operator.T
         states, kept = [Z, *rest[: ctx.order - 1]], rest[ctx.order - 1 :]
         moments = [Moments(*pair) for pair in zip(kept[::2], kept[1::2], strict=True)]
-        gradients = operator.gradients(ctx.needs_input_grad[:3])
+        gradients = operator.gradients(ctx.needs_input_grad[:4])
         adjoint = spare = total_source = None
         for k in reversed(range(ctx.order)):
             # ``adjoint`` is the gradient of state k + 1; only buffers made here are overwritten.
@@ -112,16 +117,21 @@ class _Powers(torch.autograd.Function):
                 continue
             given = states[k] if source is None else states[k] + source
             is_first_shared = k == 0 and Z.size(1) < operator.heads
-            advected = adjoint.sum(1, keepdim=True) if is_first_shared else adjoint
-            back = torch.empty_like(advected) if spare is None or is_first_shared else spare
+            if is_first_shared:
+                back, advect_ = adjoint.new_empty(Z.shape), transposed.summed_advection_
+            else:
+                back, advect_ = (
+                    torch.empty_like(adjoint) if spare is None else spare,
+                    partial(transposed.add_advection_, keep=0.0),
+                )
             if operator.left is None or operator.right is None:
                 gradients.add(given, adjoint)
-                transposed.add_advection_(back, advected, keep=0.0)
+                advect_(back, adjoint)
             else:
                 back_moments = segments.outer(operator.left, adjoint)
                 scratch = back if back.shape == given.shape else None
                 gradients.add(given, adjoint, moments[k], back_moments, scratch)
-                transposed.add_advection_(back, advected, keep=0.0)
+                advect_(back, adjoint)
                 if is_first_shared:
                     back += _apply_and_sum(operator, back_moments)
                 else:
@@ -132,14 +142,6 @@ class _Powers(torch.autograd.Function):
             spare = adjoint if owned else None
             adjoint = back
         return *gradients.tensors(ctx.beta_shape), adjoint, total_source, None, None
-
-
-def _advect_(operator: Propagator, out: Tensor, given: Tensor) -> None:
-    """out ← βV given, multiplying once where the heads share ``given``."""
-    if given.size(1) == out.size(1):
-        operator.add_advection_(out, given, keep=0.0)
-    else:
-        out.copy_(operator.add_advection_(torch.empty_like(given), given, keep=0.0))
 
 
 def _apply_and_sum(operator: Propagator, moments: Tensor) -> Tensor:
@@ -159,6 +161,7 @@ class _BlockPowers(torch.autograd.Function):
         left: Tensor | None,
         right: Tensor | None,
         beta: Tensor | None,
+        entries: Tensor | None,
         Z: Tensor,
         source: Tensor | None,
         operator: Propagator,
@@ -184,7 +187,7 @@ class _BlockPowers(torch.autograd.Function):
         matrix, *inputs = ctx.saved_tensors
         operator: Propagator = ctx.operator
         segments = operator.segments
-        blocks, gradients = Blocks(segments, matrix), operator.gradients(ctx.needs_input_grad[:3])
+        blocks, gradients = Blocks(segments, matrix), operator.gradients(ctx.needs_input_grad[:4])
         adjoint = total_source = None
         for given, incoming in zip(reversed(inputs), reversed(grads), strict=True):
             if incoming is not None:
