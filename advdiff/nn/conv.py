@@ -272,7 +272,7 @@ class AdvDiffConv(nn.Module):
         detail = f"order={self.order}" if own == "order" else self._shown(own)
         return (
             f"{type(self).__name__}({self.in_channels}, {self.out_channels}, solver={self.solver!r}, "
-            f"heads={self.heads}, {self._shown('beta')}, {detail}{'' if self.query is not None else ', diffusion=False'})"
+            f"heads={self.heads}, {self._shown('beta')}, {detail}{'' if self.query else ', diffusion=False'})"
         )
 
     def _shown(self, name: str) -> str:

@@ -117,8 +117,8 @@ def plain_edges(
         return edges, edge_weight
     if edge_weight is not None or edge_attr is not None:
         raise ValueError(
-            "adj_t was given with edge_weight or edge_attr, whose order it does not keep; put the weights into adj_t, or "
-            "pass edge_index."
+            "adj_t was given with edge_weight or edge_attr, whose order it does not keep; put the weights into adj_t, "
+            "or pass edge_index."
         )
     if edges.dim() != 2 or edges.size(0) != edges.size(1):
         raise ValueError(

@@ -11,6 +11,11 @@ from torch import Tensor
 from advdiff.checks import has_values
 
 
+def overwrites(device: str) -> bool:
+    """Do sparse products with β = 0 ignore what they write over? Other kernels multiply it, and 0 · NaN is NaN."""
+    return device == "cuda" or (device == "cpu" and torch.backends.mkl.is_available())
+
+
 class Pattern(NamedTuple):
     """Row pointers, column indices, and the entry to which each edge adds.
 
@@ -77,7 +82,11 @@ class Pattern(NamedTuple):
     def product(self, value: Tensor, Z: Tensor) -> Tensor:
         """out_u = Σ_e value_e z_column(e) over the entries e of row u, [N, F] → [N, F]."""
         if self.has_kernels(Z):
-            return self.matrix(value) @ Z.contiguous()
+            Z = Z.contiguous()
+            out = torch.empty_like(Z)
+            if not overwrites(Z.device.type):
+                out.zero_()
+            return torch.addmm(out, self.matrix(value), Z, beta=0.0, out=out)
         return torch.zeros_like(Z).index_add_(0, self.rows, value[:, None] * Z[self.columns])
 
     def dot(self, X: Tensor, Y: Tensor) -> Tensor:

@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from advdiff.checks import check_finite, check_floating, check_rows, has_values
+from advdiff.checks import check_finite, check_floating, check_rows, has_values, is_traced
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Gradients, Moments
+from advdiff.operators.plain import plain_product, replayed_gradient, with_tensors
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
 
@@ -216,6 +216,8 @@ class Propagator:
 
     def __matmul__(self, Z: Tensor) -> Tensor:
         spread = self.spread(Z).expand(-1, self.heads, -1)
+        if is_traced():
+            return self.restore(plain_product(self, spread), Z)
         out: Tensor = _Product.apply(*self.tensors, spread, self)
         return self.restore(out, Z)
 
@@ -251,15 +253,20 @@ class _Product(torch.autograd.Function):
     def forward(ctx, left, right, beta, entries, Z: Tensor, operator: Propagator) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.operator = operator.detach()
         ctx.beta_shape = None if beta is None else beta.shape
+        ctx.save_for_backward(left, right, beta, entries, Z)
         Z = Z.contiguous()
-        ctx.save_for_backward(Z)
         return ctx.operator.add_product_(torch.empty_like(Z), Z, keep=0.0)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        (Z,) = ctx.saved_tensors
         operator: Propagator = ctx.operator
+        if torch.is_grad_enabled():  # somebody differentiates the gradient
+
+            def product(*tensors):  # type: ignore[no-untyped-def]
+                return [plain_product(with_tensors(operator, *tensors[:4]), tensors[4])]
+
+            return *replayed_gradient(product, ctx.saved_tensors, [grad], ctx.needs_input_grad[:5]), None
+        Z = ctx.saved_tensors[4].contiguous()
         grad = grad.contiguous()
         gradients = operator.gradients(ctx.needs_input_grad[:4])
         gradients.add(Z, grad)

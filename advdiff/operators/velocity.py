@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import check_finite, check_floating, check_rows, has_values
-from advdiff.operators.pattern import Pattern
+from advdiff.operators.pattern import Pattern, overwrites
 from advdiff.operators.sparse_ops import spmm, transposed
 
 
@@ -156,8 +156,8 @@ class Velocity:
             return out.zero_() if keep == 0.0 else out.mul_(keep)
         if kind == "meta":
             return out
-        if keep == 0.0 and not (kind == "cuda" or (kind == "cpu" and torch.backends.mkl.is_available())):
-            out.zero_()  # other kernels multiply what they find, and 0 · NaN is NaN
+        if keep == 0.0 and not overwrites(kind):
+            out.zero_()
         if kind in ("cpu", "cuda"):
             return torch.addmm(out, self._matrix(out.dtype), Z, beta=keep, alpha=scale, out=out)
         source, target = self.edge_index  # devices without CSR kernels (mps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal, overload
 
 import torch
@@ -113,9 +114,10 @@ def exponential(
     eps = torch.finfo(Z.dtype).eps
     tol = 4 * eps if method == "dense" else max(tol, 4 * eps)
     heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
+    solve = partial(METHODS[method], tol=tol, **options)
     with torch.no_grad():
-        outcome = METHODS[method](constant, heads.detach().contiguous(), time, tol, **options)
-    value = ExponentialAction.apply(*operator.tensors, heads, learned, outcome, constant, time, tol)
+        outcome = solve(constant, heads.detach().contiguous(), time)
+    value = ExponentialAction.apply(*operator.tensors, heads, learned, outcome, constant, time, tol, solve)
     value = operator.restore(value, Z)
     statistics = Statistics(method, reason, outcome.products, outcome.estimated_error)
     return Solution(value, statistics) if return_solution else value

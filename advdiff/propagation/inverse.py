@@ -16,9 +16,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from advdiff.checks import has_values
+from advdiff.operators.plain import plain_product, replayed_gradient, with_tensors
 from advdiff.operators.propagator import Propagator
 
 
@@ -99,20 +99,39 @@ class InverseAction(torch.autograd.Function):
         theta: Tensor | None,
         inverse: Inverse,
         operator: Propagator,
+        solve: Callable[[Propagator, Tensor], Inverse],
     ):
-        ctx.operator, ctx.transposed = operator, inverse.transposed
+        ctx.operator, ctx.transposed, ctx.solve = operator, inverse.transposed, solve
         ctx.beta_shape, ctx.theta_shape = (None if t is None else t.shape for t in (beta, theta))
         ctx.shared = Z.size(1) == 1 and operator.heads > 1
-        ctx.save_for_backward(inverse.value, *inverse.kept)
+        ctx.save_for_backward(left, right, beta, entries, theta, inverse.value, *inverse.kept)
         return inverse.value
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
-        X, *kept = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable_backward(ctx, grad)
+        X, *kept = ctx.saved_tensors[5:]
         adjoint = ctx.transposed(ctx.operator, grad.contiguous(), *kept)
         gradients = ctx.operator.gradients(ctx.needs_input_grad[:4])
         gradients.add(X, adjoint)
         grad_Z = adjoint.sum(1, keepdim=True) if ctx.shared else adjoint
         grad_theta = -(adjoint * X).sum().view(ctx.theta_shape) if ctx.needs_input_grad[5] else None
-        return *gradients.tensors(ctx.beta_shape), grad_Z, grad_theta, None, None
+        return *gradients.tensors(ctx.beta_shape), grad_Z, grad_theta, None, None, None
+
+
+def _differentiable_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """The gradient for those who differentiate it again: λ by the same differentiable solve, with the transpose."""
+    *tensors, theta, X = ctx.saved_tensors[:6]
+    transposed = with_tensors(ctx.operator, *tensors).T
+    with torch.no_grad():
+        inverse = ctx.solve(ctx.operator.T, grad.detach().contiguous())
+    adjoint = InverseAction.apply(*transposed.tensors, grad, theta, inverse, ctx.operator.T, ctx.solve)
+
+    def product(*tensors: Any) -> list[Tensor]:
+        return [plain_product(with_tensors(ctx.operator, *tensors[:4]), tensors[4])]
+
+    of_operator = replayed_gradient(product, (*tensors, X), [adjoint], (*ctx.needs_input_grad[:4], False))[:4]
+    grad_Z = adjoint.sum(1, keepdim=True) if ctx.shared else adjoint
+    grad_theta = -(adjoint * X).sum().view(ctx.theta_shape) if ctx.needs_input_grad[5] else None
+    return *of_operator, grad_Z, grad_theta, None, None, None

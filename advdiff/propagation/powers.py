@@ -11,13 +11,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from advdiff.checks import check_all_finite, check_floating, is_traced, values_checked
 from advdiff.operators import Attention, Generator, Propagator, Velocity
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Moments
-from advdiff.propagation.plain import plain_powers
+from advdiff.operators.plain import plain_powers, replayed_gradient, with_tensors
 
 
 def powers(
@@ -95,13 +94,16 @@ class _Powers(torch.autograd.Function):
         ctx.operator, ctx.order = operator, order
         ctx.beta_shape = None if beta is None else beta.shape
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(Z, source, *states[:-1], *(tensor for pair in moments for tensor in pair))
+        kept = (*states[:-1], *(tensor for pair in moments for tensor in pair))
+        ctx.save_for_backward(left, right, beta, entries, Z, source, *kept)
         return tuple(states)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
-        Z, source, *rest = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable_backward(ctx, grads)
+        *_, Z, source = ctx.saved_tensors[:6]
+        rest = ctx.saved_tensors[6:]
         operator: Propagator = ctx.operator
         segments, transposed = operator.segments, operator.T
         states, kept = [Z, *rest[: ctx.order - 1]], rest[ctx.order - 1 :]
@@ -167,7 +169,7 @@ class _BlockPowers(torch.autograd.Function):
         operator: Propagator,
         order: int,
     ):
-        ctx.operator = operator = operator.detach()
+        ctx.operator, ctx.order = operator, order = operator.detach(), order
         blocks, segments = operator.blocks(Z.dtype), operator.segments
         state, extra = segments.pad(Z), None if source is None else segments.pad(source)
         states, inputs = [], []
@@ -178,13 +180,14 @@ class _BlockPowers(torch.autograd.Function):
         ctx.heads_of_source = None if source is None else source.size(1)
         ctx.beta_shape = None if beta is None else beta.shape
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(blocks.matrix, *inputs)
+        ctx.save_for_backward(left, right, beta, entries, Z, source, blocks.matrix, *inputs)
         return tuple(states)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
-        matrix, *inputs = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable_backward(ctx, grads)
+        matrix, *inputs = ctx.saved_tensors[6:]
         operator: Propagator = ctx.operator
         segments = operator.segments
         blocks, gradients = Blocks(segments, matrix), operator.gradients(ctx.needs_input_grad[:4])
@@ -202,3 +205,14 @@ class _BlockPowers(torch.autograd.Function):
                 total_source = summed if total_source is None else total_source + summed
         grad_Z, grad_source = (None if t is None else segments.unpad(t) for t in (adjoint, total_source))
         return *gradients.tensors(ctx.beta_shape), grad_Z, grad_source, None, None
+
+
+def _differentiable_backward(ctx: Any, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    """The gradient for those who differentiate it again."""
+
+    def states(*tensors: Tensor | None) -> list[Tensor]:
+        Z = tensors[4]
+        assert Z is not None
+        return plain_powers(with_tensors(ctx.operator, *tensors[:4]), Z, tensors[5], ctx.order)
+
+    return *replayed_gradient(states, ctx.saved_tensors[:6], grads, ctx.needs_input_grad[:6]), None, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import Literal, overload
 
 import torch
@@ -104,11 +105,12 @@ def resolvent(
         )
     method, reason = _choose(L) if method == "auto" else (method, "asked for")
     tol = max(tol, 4 * torch.finfo(Z.dtype).eps)
+    solve = partial(METHODS[method], theta=theta, tol=tol)
     with torch.no_grad():
-        inverse = METHODS[method](constant, spread.detach(), theta, tol)
+        inverse = solve(constant, spread.detach())
     if has_values(Z) and L.num_nodes:
         _judge(beta, theta, inverse.diagnosis, indefinite, torch.finfo(Z.dtype).eps)
-    value = operator.restore(InverseAction.apply(*operator.tensors, spread, learned, inverse, constant), Z)
+    value = operator.restore(InverseAction.apply(*operator.tensors, spread, learned, inverse, constant, solve), Z)
     if not return_solution:
         return value
     condition = inverse.diagnosis.condition

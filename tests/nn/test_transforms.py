@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor
@@ -91,14 +93,54 @@ def test_attention_twice(name: str) -> None:
     assert torch.autograd.gradgradcheck(factors, (query, key))
 
 
+SOLVERS: dict[str, Callable[[advdiff.Generator, Tensor, Tensor, Tensor], Tensor]] = {
+    "product": lambda L, Z, T, theta: L @ Z,
+    "powers": lambda L, Z, T, theta: torch.stack(advdiff.powers(L.propagator, Z, 3)[1:]),
+    "powers with a source": lambda L, Z, T, theta: torch.stack(advdiff.powers(L.propagator, Z, 2, source=Z.tanh())[1:]),
+    "resolvent, dense": lambda L, Z, T, theta: advdiff.resolvent(L, Z, theta, "dense"),
+    "resolvent, lowrank": lambda L, Z, T, theta: advdiff.resolvent(L, Z, theta, "lowrank", 1e-12),
+    "exponential, dense": lambda L, Z, T, theta: advdiff.exponential(L, Z, T, "dense"),
+    "exponential, taylor": lambda L, Z, T, theta: advdiff.exponential(L, Z, T, "taylor", 1e-12),
+}
+
+
 @pytest.mark.parametrize("name", ["directed_weighted", "batch_unsorted"])
-def test_the_model_twice(name: str) -> None:
-    """A penalty on the gradient, as in physics-informed or robust training."""
-    case, module = BY_NAME[name], model(order=3)
-    x = random(case.num_nodes, 3).requires_grad_()
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=SOLVERS.keys())
+def test_every_solver_twice(name: str, solver: Callable) -> None:
+    """Second gradients in query, key, edge weights, β of each head, T, θ and Z."""
+    case = BY_NAME[name]
+    query, key = (random(case.num_nodes, 2, 2, seed=s).requires_grad_() for s in (0, 1))
+    Z = random(case.num_nodes, 2, seed=2).requires_grad_()
+    weight = torch.linspace(0.5, 1.5, case.edge_index.size(1), dtype=torch.float64).requires_grad_()
+    beta = torch.tensor([0.3, 0.7], dtype=torch.float64, requires_grad=True)
+    time, theta = (torch.tensor(value, dtype=torch.float64, requires_grad=True) for value in (0.7, 2.0))
 
-    def function(x: Tensor) -> Tensor:
-        return module(x, case.edge_index, case.edge_weight, batch=case.batch_vector).tanh()
+    def function(query, key, weight, beta, time, theta, Z):
+        V = advdiff.normalize_adjacency(case.edge_index, case.num_nodes, weight)
+        return solver(advdiff.Generator(advdiff.Attention(query, key, case.batch_vector), V, beta), Z, time, theta)
 
-    assert torch.autograd.gradcheck(function, (x,))
-    assert torch.autograd.gradgradcheck(function, (x,))
+    given = (query, key, weight, beta, time, theta, Z)
+    assert torch.autograd.gradcheck(function, given, fast_mode=True)
+    assert torch.autograd.gradgradcheck(function, given, fast_mode=True, atol=1e-5)
+
+
+def test_a_penalty_on_the_gradient_of_the_model() -> None:
+    """As in robust or physics-informed training: against the same by finite differences."""
+    module, weight = model(order=3), WEIGHT
+    first = module.layers[0].output
+
+    def penalty() -> Tensor:
+        x = X.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(module(x, EDGES, weight).sum(), x, create_graph=True)
+        return slope.square().sum()
+
+    penalty().backward()
+    found, step = first.grad[0, 0, 0, 0].item(), 1e-6
+    with torch.no_grad():
+        values = []
+        for sign in (1, -1):
+            first[0, 0, 0, 0] += sign * step
+            with torch.enable_grad():
+                values.append(penalty().item())
+            first[0, 0, 0, 0] -= sign * step
+    assert found == pytest.approx((values[0] - values[1]) / (2 * step), rel=1e-5)
