@@ -94,8 +94,8 @@ class GraphModel(nn.Module):
         check_choice("edge_features", edge_features, EDGE_FEATURES)
         if min(1 if in_channels == -1 else in_channels, hidden_channels, out_channels) < 1:
             raise ValueError(
-                "in_channels, hidden_channels and out_channels must be at least 1 (in_channels=-1: as many as the first "
-                "input has)."
+                "in_channels, hidden_channels and out_channels must be at least 1 (in_channels=-1: as many as the "
+                "first input has)."
             )
         self.in_channels, self.task, self.residual, self.activate = in_channels, task, residual, activate
         self.edge_dim, self.edge_features = edge_dim, edge_features

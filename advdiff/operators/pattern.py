@@ -16,6 +16,19 @@ def overwrites(device: str) -> bool:
     return device == "cuda" or (device == "cpu" and torch.backends.mkl.is_available())
 
 
+_announced = False
+
+
+def _let_torch_announce_its_csr() -> None:
+    """torch says once per process that its CSR tensors are young; to silence it at every matrix would take longer."""
+    global _announced
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        index = torch.zeros(1, dtype=torch.int64)
+        torch.sparse_csr_tensor(index, index[:0], torch.zeros(0), (0, 0), check_invariants=False)
+    _announced = True
+
+
 class Pattern(NamedTuple):
     """Row pointers, column indices, and the entry to which each edge adds.
 
@@ -69,11 +82,11 @@ class Pattern(NamedTuple):
 
     def matrix(self, value: Tensor) -> Tensor:
         """The matrix itself as a torch tensor."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*Sparse.*", category=UserWarning)
-            return torch.sparse_csr_tensor(
-                self.pointers, self.columns, value, (self.size, self.size), check_invariants=False
-            )
+        if not _announced:
+            _let_torch_announce_its_csr()
+        return torch.sparse_csr_tensor(
+            self.pointers, self.columns, value, (self.size, self.size), check_invariants=False
+        )
 
     def has_kernels(self, X: Tensor) -> bool:
         """Does torch have sparse products for such tensors? Elsewhere (mps, meta) rows are gathered."""

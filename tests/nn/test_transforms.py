@@ -120,7 +120,6 @@ def test_every_solver_twice(name: str, solver: Callable) -> None:
         return solver(advdiff.Generator(advdiff.Attention(query, key, case.batch_vector), V, beta), Z, time, theta)
 
     given = (query, key, weight, beta, time, theta, Z)
-    assert torch.autograd.gradcheck(function, given, fast_mode=True)
     assert torch.autograd.gradgradcheck(function, given, fast_mode=True, atol=1e-5)
 
 
