@@ -66,6 +66,11 @@ def is_traced() -> bool:
     return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
 
 
+def is_exported() -> bool:
+    """Does ``torch.export`` record this call? What it writes should run without this library where possible."""
+    return bool(getattr(torch.compiler, "is_exporting", lambda: False)())
+
+
 def must_look_at(tensor: Tensor) -> bool:
     """Has the tensor values that nobody has checked yet, and is it the time to look?"""
     return not is_traced() and has_values(tensor) and _wanted and not _checked.get()

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import UninitializedParameter, is_lazy
+from torch.nn.parameter import UninitializedParameter
 
 from advdiff.checks import (
     check_all_finite,
@@ -127,7 +127,7 @@ class AdvDiffConv(nn.Module):
             self.key = nn.LazyLinear(heads, bias=False) if lazy else nn.Linear(in_channels, width, bias=False)
         self._blocks = order + 1 if solver == "series" else 1
         #: W_{O,h}, block k, as [K + 1, H, d, out]
-        self.output: nn.Parameter
+        self.output: nn.Parameter | UninitializedParameter
         if lazy:
             if edge_dim is not None:
                 raise ValueError("in_channels=-1 with edge features leaves their width open; give in_channels.")
@@ -140,13 +140,17 @@ class AdvDiffConv(nn.Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        for projection in (self.query, self.key, self.edge, *self.learned.values()):
+        for projection in (self.query, self.key):
             if projection is not None:
                 projection.reset_parameters()
-        if not is_lazy(self.output):
+        if not isinstance(self.output, UninitializedParameter):
             blocks, heads, channels, _ = self.output.shape
             bound = 1.0 / math.sqrt(blocks * heads * channels)  # as nn.Linear on the concatenation
             nn.init.uniform_(self.output, -bound, bound)
+        if self.edge is not None:
+            self.edge.reset_parameters()
+        for learned in self.learned.values():
+            learned.reset_parameters()  # type: ignore[operator]
 
     def materialise(self, in_channels: int) -> None:
         """Give the weights of a layer made with ``in_channels=-1`` their size."""
@@ -212,12 +216,14 @@ class AdvDiffConv(nn.Module):
         batch: Tensor | Segments | None = None,
     ) -> Tensor:
         traced = is_traced()
-        if not (isinstance(edge_index, Velocity) and isinstance(batch, Segments)):
-            edge_index, batch = self._enter(x, edge_index, edge_weight, edge_attr, batch, traced)
+        if isinstance(edge_index, Velocity) and isinstance(batch, Segments):
+            velocity, segments = edge_index, batch
+        else:
+            velocity, segments = self._enter(x, edge_index, edge_weight, edge_attr, batch, traced)
         if traced:
-            return self._propagate(x, edge_index, edge_attr, batch)
+            return self._propagate(x, velocity, edge_attr, segments)
         with values_checked():
-            return self._propagate(x, edge_index, edge_attr, batch)
+            return self._propagate(x, velocity, edge_attr, segments)
 
     @torch.compiler.disable  # see GraphModel
     def _enter(
@@ -226,7 +232,7 @@ class AdvDiffConv(nn.Module):
         edge_index: Edges | Velocity,
         edge_weight: Tensor | None,
         edge_attr: Tensor | None,
-        batch: Tensor | None,
+        batch: Tensor | Segments | None,
         traced: bool,
     ) -> tuple[Velocity, Segments]:
         """Check everything at the door; V and the graphs."""
@@ -243,6 +249,7 @@ class AdvDiffConv(nn.Module):
             check_edge_attr(edge_attr, edge_index.num_edges, self.edge_dim)
             check_all_finite({"x": x, "edge_attr": edge_attr})
             return edge_index, segments
+        batch = batch.batch if isinstance(batch, Segments) else batch
         edge_index, edge_weight = plain_edges(edge_index, edge_weight, edge_attr, x.size(0))
         check_graph(edge_index, x.size(0), edge_weight, batch, x.device)
         check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
@@ -285,7 +292,7 @@ class AdvDiffConv(nn.Module):
 def _materialise_from_state(layer: AdvDiffConv, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
     """A lazy layer takes the sizes of the weights that it is given."""
     output = state.get(f"{prefix}output")
-    if is_lazy(layer.output) and output is not None and not is_lazy(output):
+    if isinstance(layer.output, UninitializedParameter) and not isinstance(output, UninitializedParameter | None):
         layer.materialise(output.size(2))
 
 

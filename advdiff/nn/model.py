@@ -134,7 +134,7 @@ class GraphModel(nn.Module):
     # What is done once for each graph is Python that torch.compile need not see: one break, before its only graph.
     @torch.compiler.disable
     def _enter(self, given: tuple, traced: bool) -> tuple[GraphInput, Segments | None, list[tuple | None]]:
-        """The input as plain tensors, checked; the graphs to be read out; and what layers want prepared of the edges."""
+        """The input as plain tensors, checked; the graphs to be read out; what layers want prepared of the edges."""
         graph = GraphInput.of(*given)
         if self.in_channels == -1:
             self.in_channels = graph.x.size(-1)

@@ -1,7 +1,7 @@
-"""Products and powers of P in plain steps, for ``torch.compile``, ``torch.export``, ``torch.func`` and second gradients.
+"""Products and powers of P in plain steps, for recorded and transformed code and for second gradients.
 
-The versions by hand (:mod:`advdiff.propagation.powers`) overwrite buffers and know their own gradient: faster, but closed
-to torch. A backward pass by hand that is itself to be differentiated replays the plain version.
+The versions by hand (:mod:`advdiff.propagation.by_hand`) overwrite buffers and know their own gradient: faster, but
+closed to torch. A backward pass by hand that is itself to be differentiated replays the plain version.
 """
 
 from __future__ import annotations

@@ -208,10 +208,13 @@ class Segments:
         products = self._tiled(A) @ (S if self._one_tile_each else S[self._graph_of_tile])
         return products[self._tile_of_node, :, self._row_of_node]
 
+    @staticmethod
+    def padded(width: int) -> int:
+        """Rows of d + 1 numbers are padded to whole vector registers: products into them run twice as fast."""
+        return -(-width // 8) * 8 if width > 8 else width
+
     def apply(self, A: Tensor, S: Tensor) -> Tensor:
         """a_uᵀ S_{g(u)} for every node and head."""
         width = S.size(3)
-        # Rows of d + 1 numbers are padded to whole vector registers: products into them run twice as fast.
-        padded = -(-width // 8) * 8 if width > 8 else width
-        out = A.new_empty(A.size(0), A.size(1), padded)[..., :width]
+        out = A.new_empty(A.size(0), A.size(1), self.padded(width))[..., :width]
         return self.add_apply_(out, A, S, keep=0.0)

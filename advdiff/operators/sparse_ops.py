@@ -5,12 +5,13 @@ r"""Products with a sparse matrix that torch can differentiate any number of tim
     \text{sddmm}(\mathbf X, \mathbf Y)_e = \mathbf x_{\text{row}(e)} \cdot \mathbf y_{\text{column}(e)}
 
 Each is the gradient of the other. ``torch.compile`` and ``torch.export`` record them as the operators
-``torch.ops.advdiff.spmm`` and ``sddmm``, registered with fake and backward kernels; ``torch.func`` gets them as autograd
-functions with a rule for ``vmap``, because it takes no registered gradients. Where torch does neither, the library
-multiplies in place (:meth:`advdiff.Velocity.add_product_`).
+``torch.ops.advdiff.spmm`` and ``sddmm``, registered with fake and backward kernels; ``torch.func`` gets them as
+autograd functions with a rule for ``vmap``, because it takes no registered gradients. Where torch does neither, the
+library multiplies in place (:meth:`advdiff.Velocity.add_product_`).
 
-A **structure** is what the entries of a matrix and of its transpose have in common, six tensors: row pointers and columns
-of the matrix, those of its transpose, for each entry of the transpose its number in the matrix, and the other way round.
+A **structure** is what the entries of a matrix and of its transpose have in common, six tensors: row pointers and
+columns of the matrix, those of its transpose, for each entry of the transpose its number in the matrix, and the other
+way round.
 """
 
 from __future__ import annotations
@@ -117,20 +118,21 @@ class _Spmm(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _keep_spmm(ctx, *inputs[:3], inputs[3:])
+        value, back_value, Z, *structure = inputs
+        _keep_spmm(ctx, value, back_value, Z, structure)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return *_spmm_backward(ctx, grad, spmm, sddmm), *[None] * 6
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple, value: Tensor, back_value: Tensor, Z: Tensor, *structure: Tensor) -> tuple:  # type: ignore[override]
+    def vmap(info: Any, in_dims: tuple, value: Tensor, back_value: Tensor, Z: Tensor, *structure: Tensor) -> tuple:
         if in_dims[0] is None and in_dims[1] is None:  # more columns
             Z = Z.movedim(in_dims[2], -1)
             return spmm(value, back_value, Z.flatten(1), structure).view(Z.shape), Z.dim() - 1
         # Other entries of the same matrix: one product each.
         stacks = [_unstacked(t, d, info) for t, d in zip((value, back_value, Z), in_dims, strict=False)]
-        return torch.stack([spmm(*parts, structure) for parts in zip(*stacks, strict=True)]), 0
+        return torch.stack([spmm(v, back, z, structure) for v, back, z in zip(*stacks, strict=True)]), 0
 
 
 class _Sddmm(torch.autograd.Function):
@@ -143,11 +145,11 @@ class _Sddmm(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         return *_sddmm_backward(ctx, grad, spmm), *[None] * 6
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple, X: Tensor, Y: Tensor, *structure: Tensor) -> tuple:  # type: ignore[override]
+    def vmap(info: Any, in_dims: tuple, X: Tensor, Y: Tensor, *structure: Tensor) -> tuple:
         stacks = [_unstacked(t, d, info) for t, d in zip((X, Y), in_dims, strict=False)]
         return torch.stack([sddmm(x, y, structure) for x, y in zip(*stacks, strict=True)]), 0
 

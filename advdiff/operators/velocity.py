@@ -112,20 +112,24 @@ class Velocity:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Velocity:
         # Without the cache: torch cannot copy CSR matrices, and they are made anew on first use.
-        edge_index, entries, patterns = (deepcopy(t, memo) for t in (self.edge_index, self.entries, self._patterns))
-        return replace(self, edge_index=edge_index, entries=entries, _patterns=patterns, _cache={})
+        edge_index, entries = deepcopy(self.edge_index, memo), deepcopy(self.entries, memo)
+        return replace(
+            self, edge_index=edge_index, entries=entries, _patterns=deepcopy(self._patterns, memo), _cache={}
+        )
 
     def _matrix(self, dtype: torch.dtype) -> Tensor:
         """The CSR matrix in the wanted precision, made on first use and shared with the transpose."""
         same = self._patterns[0] is self._patterns[1]
-        key: tuple[torch.dtype, bool | str] = (dtype, self._transposed and not same)
+        turned = self._transposed and not same
+        key = (dtype, turned)
         if key not in self._cache:
-            pattern = self._patterns[key[1]]
+            pattern = self._patterns[turned]
             self._cache[key] = pattern.matrix(pattern.merge(self.entries.detach())).to(dtype)
-        return self._cache[key]
+        matrix: Tensor = self._cache[key]
+        return matrix
 
     def arrays(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, list[Tensor]]:
-        """Entries of V and of Vᵀ, and the structure that they share, as :mod:`~advdiff.operators.sparse_ops` wants them."""
+        """Entries of V and of Vᵀ, and the structure that they share: see :mod:`advdiff.operators.sparse_ops`."""
         key = (dtype, "arrays")
         if key not in self._cache:
             forward, backward = self._patterns

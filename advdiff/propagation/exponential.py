@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Literal, overload
 
@@ -17,7 +18,7 @@ from advdiff.propagation.methods.krylov import krylov
 from advdiff.propagation.methods.ode import ode
 from advdiff.propagation.methods.rational import rational
 from advdiff.propagation.methods.taylor import taylor
-from advdiff.propagation.solution import Solution, Statistics
+from advdiff.propagation.solution import Outcome, Solution, Statistics
 
 METHODS = {"dense": dense, "taylor": taylor, "krylov": krylov, "chebyshev": chebyshev, "rational": rational, "ode": ode}
 #: Up to this many nodes a dense matrix exponential is the fastest.
@@ -114,7 +115,7 @@ def exponential(
     eps = torch.finfo(Z.dtype).eps
     tol = 4 * eps if method == "dense" else max(tol, 4 * eps)
     heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
-    solve = partial(METHODS[method], tol=tol, **options)
+    solve: Callable[..., Outcome] = partial(METHODS[method], tol=tol, **options)  # type: ignore[arg-type]
     with torch.no_grad():
         outcome = solve(constant, heads.detach().contiguous(), time)
     value = ExponentialAction.apply(*operator.tensors, heads, learned, outcome, constant, time, tol, solve)

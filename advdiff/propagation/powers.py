@@ -6,17 +6,18 @@ by hand: in place, one sparse product per order for all heads, a narrower one at
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_all_finite, check_floating, is_traced, values_checked
+from advdiff.checks import check_all_finite, check_floating, is_exported, is_traced, values_checked
 from advdiff.operators import Attention, Generator, Propagator, Velocity
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Moments
 from advdiff.operators.plain import plain_powers, replayed_gradient, with_tensors
+from advdiff.propagation.by_hand import gradient_of_powers, states_and_moments
+from advdiff.propagation.series_op import fits, recorded_powers
 
 
 def powers(
@@ -56,7 +57,8 @@ def powers(
     if order == 0:
         return [Z]
     if is_traced():
-        return [Z, *(P.restore(state, Z) for state in plain_powers(P, spread, extra, order))]
+        recorded = recorded_powers if torch.compiler.is_compiling() and not is_exported() and fits(P) else plain_powers
+        return [Z, *(P.restore(state, Z) for state in recorded(P, spread, extra, order))]
     states = (_BlockPowers if P.has_small_graphs else _Powers).apply(*P.tensors, spread, extra, P, order)
     return [Z, *(P.restore(state, Z) for state in states)]
 
@@ -77,20 +79,7 @@ class _Powers(torch.autograd.Function):
         order: int,
     ):
         operator = operator.detach()
-        state, states, moments = Z.contiguous(), [], []
-        for _ in range(order):
-            given = state if source is None else state + source
-            out = given.new_empty(given.size(0), operator.heads, given.size(2))
-            if operator.left is not None:  # what is not written yet serves as scratch
-                moments.append(operator.moments(given, out if out.shape == given.shape else None))
-            if given.size(1) == out.size(1):
-                operator.add_advection_(out, given, keep=0.0)
-            else:  # one product for the heads that share ``given``
-                out.copy_(operator.spread_advection(given))
-            if operator.left is not None:
-                operator.add_coupling_(out, moments[-1])
-            states.append(out)
-            state = out
+        states, moments = states_and_moments(operator, Z, source, order)
         ctx.operator, ctx.order = operator, order
         ctx.beta_shape = None if beta is None else beta.shape
         ctx.set_materialize_grads(False)
@@ -104,54 +93,10 @@ class _Powers(torch.autograd.Function):
             return _differentiable_backward(ctx, grads)
         *_, Z, source = ctx.saved_tensors[:6]
         rest = ctx.saved_tensors[6:]
-        operator: Propagator = ctx.operator
-        segments, transposed = operator.segments, operator.T
         states, kept = [Z, *rest[: ctx.order - 1]], rest[ctx.order - 1 :]
         moments = [Moments(*pair) for pair in zip(kept[::2], kept[1::2], strict=True)]
-        gradients = operator.gradients(ctx.needs_input_grad[:4])
-        adjoint = spare = total_source = None
-        for k in reversed(range(ctx.order)):
-            # ``adjoint`` is the gradient of state k + 1; only buffers made here are overwritten.
-            incoming, owned = grads[k], adjoint is not None
-            if incoming is not None:
-                adjoint = incoming.contiguous() if adjoint is None else adjoint.add_(incoming)
-            if adjoint is None:
-                continue
-            given = states[k] if source is None else states[k] + source
-            is_first_shared = k == 0 and Z.size(1) < operator.heads
-            if is_first_shared:
-                back, advect_ = adjoint.new_empty(Z.shape), transposed.summed_advection_
-            else:
-                back, advect_ = (
-                    torch.empty_like(adjoint) if spare is None else spare,
-                    partial(transposed.add_advection_, keep=0.0),
-                )
-            if operator.left is None or operator.right is None:
-                gradients.add(given, adjoint)
-                advect_(back, adjoint)
-            else:
-                back_moments = segments.outer(operator.left, adjoint)
-                scratch = back if back.shape == given.shape else None
-                gradients.add(given, adjoint, moments[k], back_moments, scratch)
-                advect_(back, adjoint)
-                if is_first_shared:
-                    back += _apply_and_sum(operator, back_moments)
-                else:
-                    segments.add_apply_(back, operator.right, back_moments)
-            if source is not None:
-                summed = back if back.shape == source.shape else back.sum(1, keepdim=True)
-                total_source = summed.clone() if total_source is None else total_source.add_(summed)
-            spare = adjoint if owned else None
-            adjoint = back
-        return *gradients.tensors(ctx.beta_shape), adjoint, total_source, None, None
-
-
-def _apply_and_sum(operator: Propagator, moments: Tensor) -> Tensor:
-    """Σ_h W_h S_h as [N, 1, F]: one product over heads and rank together."""
-    assert operator.right is not None
-    if moments.size(0) == 1:
-        return (operator.right.flatten(1) @ moments[0].flatten(0, 1)).unsqueeze(1)
-    return operator.segments.apply(operator.right, moments).sum(1, keepdim=True)
+        needs, shape = ctx.needs_input_grad[:4], ctx.beta_shape
+        return *gradient_of_powers(ctx.operator, states, source, moments, grads, needs, shape), None, None
 
 
 class _BlockPowers(torch.autograd.Function):

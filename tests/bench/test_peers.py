@@ -15,7 +15,7 @@ from advdiff.experiments.recipes import RECIPES
 
 
 def test_the_operator_of_scipy_is_ours() -> None:
-    L, Z = generator(60)
+    L, _ = generator(60)
     operator, trace = in_scipy(L)
     dense = -L.to_dense().numpy()
     np.testing.assert_allclose(operator @ np.eye(60), dense, atol=1e-12)

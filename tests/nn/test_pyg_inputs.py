@@ -1,4 +1,4 @@
-"""What users of PyG hand over: Data, Batch, EdgeIndex, adj_t, features of unknown width, and graphs of several kinds."""
+"""What users of PyG hand over: Data, Batch, EdgeIndex, adj_t, features of unknown width, graphs of several kinds."""
 
 from __future__ import annotations
 
