@@ -71,7 +71,8 @@ def normalize_adjacency(
     """
     check_choice("kind of normalisation", kind, NORMALIZATIONS)
     check_choice("self_loops", self_loops, SELF_LOOPS)
-    num_nodes = int(num_nodes)
+    if not isinstance(num_nodes, torch.SymInt):  # a number that recorded code leaves open
+        num_nodes = int(num_nodes)
     check_edge_index(edge_index, num_nodes)
     # Entries are computed in float64 whatever the precision of the products (mps has none).
     exact = torch.float32 if edge_index.device.type == "mps" else torch.float64

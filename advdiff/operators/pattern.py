@@ -62,7 +62,8 @@ class Pattern(NamedTuple):
         counts = torch.zeros(size + 1, dtype=torch.int64, device=key.device)
         counts.index_add_(0, row + 1, torch.ones_like(row))
         # 32-bit indices halve the index traffic of a product that is bound by memory.
-        index = torch.int32 if max(major.numel(), size) < 2**31 else torch.int64
+        is_small = not torch.compiler.is_compiling() and max(major.numel(), size) < 2**31
+        index = torch.int32 if is_small else torch.int64
         return cls(counts.cumsum(0).to(index), (key - row * width).to(index), entry_of_edge)
 
     @property
