@@ -63,7 +63,7 @@ class Attention:
         if not self.multi_head:
             query, key = query.unsqueeze(1), key.unsqueeze(1)
         self.segments = batch if isinstance(batch, Segments) else Segments(query.size(0), batch, query.device)
-        factors = (plain_factors if is_traced() else _Factors.apply)(query, key, self.segments)
+        factors = (_plain_factors if is_traced() else _Factors.apply)(query, key, self.segments)
         self.left, self.right = factors[:2]
         self.sums_to_one = "rows"
 
@@ -133,7 +133,7 @@ def _inverse_norm(X: Tensor) -> Tensor:
     return torch.where(norm > 0, norm, 1.0).reciprocal_()
 
 
-def plain_factors(query: Tensor, key: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
+def _plain_factors(query: Tensor, key: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
     """query, key → U = diag(n)⁻¹[1, Q̂], W = [1, K̂], step by step, as torch can record and transform it."""
     query, key = query * _inverse_norm(query), key * _inverse_norm(key)
     right = torch.cat([torch.ones_like(key[..., :1]), key], dim=-1)

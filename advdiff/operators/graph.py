@@ -71,8 +71,7 @@ def normalize_adjacency(
     """
     check_choice("kind of normalisation", kind, NORMALIZATIONS)
     check_choice("self_loops", self_loops, SELF_LOOPS)
-    if not isinstance(num_nodes, torch.SymInt):  # a number that recorded code leaves open
-        num_nodes = int(num_nodes)
+    num_nodes = num_nodes if torch.compiler.is_compiling() else int(num_nodes)  # recorded code may leave it open
     check_edge_index(edge_index, num_nodes)
     # Entries are computed in float64 whatever the precision of the products (mps has none).
     exact = torch.float32 if edge_index.device.type == "mps" else torch.float64
