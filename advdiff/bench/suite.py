@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 
 import torch
@@ -145,6 +146,21 @@ def rows(quick: bool) -> Iterator[Row]:
     yield from peers(quick, budget)
 
 
+def compiled(nodes: int, heads: int, budget: float, backend: str = "inductor") -> Row:
+    """The series model under ``torch.compile`` against itself."""
+    graph, module = random_graph(nodes), model("series", heads)
+    fast = torch.compile(module, backend=backend)
+    steps: dict[str, measure.Step] = {
+        "eager": training_step(module, graph),
+        "compiled": lambda: loss_of(module, fast(graph.x, graph.edge_index)),
+    }
+    best = measure.side_by_side(steps, budget)
+    return Row(
+        "series, K = 4, compiled", f"eager, {backend}", nodes, heads, 1e3 * best["compiled"], 1e3 * best["eager"],
+        best["eager"] / best["compiled"], bar=1.0,
+    )  # fmt: skip
+
+
 def peers(quick: bool, budget: float) -> Iterator[Row]:
     """Against scipy, against PyG, and every model on every data set that is there."""
     for nodes in (500,) if quick else (2_000, 20_000, ARXIV):
@@ -154,6 +170,10 @@ def peers(quick: bool, budget: float) -> Iterator[Row]:
     for nodes in (500,) if quick else (8_000, ARXIV):
         bars = {("exponential", "PyG SGFormer"): 1.0} if nodes == ARXIV else {}
         yield from against_pyg(nodes, budget, bars)
+    if not quick:  # without a C++ compiler there is nothing but torch's own kernels to compare
+        backend = "inductor" if shutil.which("g++") or shutil.which("clang++") else "aot_eager"
+        for heads in (1, 2):
+            yield compiled(8_000, heads, budget, backend)
     for experiment in ("small_graphs",) if quick else [name for name in RECIPES if name != "arxiv_whole"]:
         names = ("advdifformer-s", "gcn") if quick else None
         yield from per_data_set(experiment, "quick" if quick else "full", budget / 10, names)

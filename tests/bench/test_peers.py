@@ -11,6 +11,7 @@ from advdiff.bench.data_sets import per_data_set, steps_of
 from advdiff.bench.problems import model, random_graph, training_step
 from advdiff.bench.pyg_peers import against_pyg, peers, step_of
 from advdiff.bench.scipy_peer import against_expm_multiply, generator, in_scipy
+from advdiff.bench.suite import compiled
 from advdiff.experiments.recipes import RECIPES
 
 
@@ -47,6 +48,11 @@ def test_against_pyg() -> None:
     shares = {row.what: row.figure for row in rows if row.unit == "%"}
     assert len(shares) == 6 and all(0.0 < share < 100.0 for share in shares.values())
     assert all(row.figure >= 0.0 for row in rows if row.unit == "kB")
+
+
+def test_compiled_against_eager() -> None:
+    row = compiled(60, 1, 0.0, "aot_eager")
+    assert row.figure == pytest.approx(row.reference_milliseconds / row.milliseconds) and row.verdict
 
 
 def test_every_model_on_a_data_set() -> None:
