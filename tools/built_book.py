@@ -58,6 +58,11 @@ def target_of(page: Path, reference: str) -> tuple[Path, str]:
     return (path / "index.html" if path.is_dir() else path), unquote(parts.fragment)
 
 
+def is_anchor(anchor: str, page: Path) -> bool:
+    """Whether the anchor is a place of the page, or what the playground on it is set to."""
+    return anchor in parse(page).anchors or (anchor.startswith("playground:") and page.stem == "playground")
+
+
 def broken_links(page: Path) -> list[str]:
     """The references of a page within the book that lead nowhere."""
     broken = []
@@ -67,7 +72,7 @@ def broken_links(page: Path) -> list[str]:
         path, anchor = target_of(page, reference)
         if not path.is_file():
             broken.append(f"{reference}: no such file")
-        elif anchor and path.suffix == ".html" and anchor not in parse(path).anchors:
+        elif anchor and path.suffix == ".html" and not is_anchor(anchor, path):
             broken.append(f"{reference}: no such anchor")
     return broken
 

@@ -36,7 +36,7 @@ OPTIONS = (
 READY = """
 const done = arguments[arguments.length - 1], end = Date.now() + 20000;
 const views = 'script[type="application/vnd.jupyter.widget-view+json"]';
-const drawn = script => script.parentElement.querySelector(".jupyter-widgets");
+const drawn = script => script.parentElement.querySelector(".jupyter-widgets, .advdiff-playground");
 (async () => {
   if (window.MathJax?.startup) await MathJax.startup.promise;
   while (![...document.querySelectorAll(views)].every(drawn) && Date.now() < end)

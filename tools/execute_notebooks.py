@@ -25,6 +25,8 @@ from tqdm.auto import tqdm
 from advdiff.atomic import replacing
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+WIDGET_STATE = "application/vnd.jupyter.widget-state+json"
+NOT_RUN = "export default { render({ el }) { el.textContent = 'Run this cell, and the figure comes to life.'; } };"
 RUN_FAILURES = (CellExecutionError, CellTimeoutError, DeadKernelError)
 
 
@@ -48,6 +50,9 @@ def normalise(notebook: NotebookNode) -> None:
     notebook.metadata["language_info"] = {
         key: language[key] for key in ("file_extension", "mimetype", "name") if key in language
     }
+    for model in notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {}).values():
+        if "_esm" in model["state"]:  # the script is the library's; the book puts it back (tools/book_pages.py)
+            model["state"].update(_esm=NOT_RUN, _css="")
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         cell.metadata.pop("collapsed", None)

@@ -30,13 +30,26 @@ TEST_ASSETS = ASSETS.with_name("test_assets")
 STAMP = ".pins.json"
 
 
+MATHJAX_FONTS = "output/chtml/fonts/woff-v2"
+MATHJAX_FACES = (
+    *("AMS-Regular", "Calligraphic-Bold", "Calligraphic-Regular", "Fraktur-Bold", "Fraktur-Regular", "Main-Bold"),
+    *("Main-Italic", "Main-Regular", "Math-BoldItalic", "Math-Italic", "Math-Regular", "SansSerif-Bold"),
+    *("SansSerif-Italic", "SansSerif-Regular", "Script-Regular", "Size1-Regular", "Size2-Regular", "Size3-Regular"),
+    *("Size4-Regular", "Typewriter-Regular", "Vector-Bold", "Vector-Regular", "Zero"),
+)
+
+
 class Package(NamedTuple):
-    """A version of an npm package, the digest of its tarball, and the files taken: path in the package → here."""
+    """A version of an npm package, the digest of its tarball, and the files taken: path in the package → here.
+
+    A patch names a file that was taken, a text that stands in it exactly once, and what comes into its place.
+    """
 
     name: str
     version: str
     integrity: str
     files: dict[str, str]
+    patches: tuple[tuple[str, str, str], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
@@ -48,7 +61,11 @@ PACKAGES = [
         version="3.2.2",
         integrity="sha512-Bt+SSVU8eBG27zChVewOicYs7Xsdt40qm4+UpHyX7k0/O9NliPc+x77k1/FEsPsjKPZGJvtRZM1vO+geW0OhGw==",
         files={
-            "es5/tex-svg-full.js": "mathjax/tex-svg-full.js",
+            "es5/tex-chtml-full.js": "mathjax/tex-chtml-full.js",  # its fonts are fetched where a page uses them
+            **{
+                f"es5/{MATHJAX_FONTS}/MathJax_{name}.woff": f"mathjax/{MATHJAX_FONTS}/MathJax_{name}.woff"
+                for name in MATHJAX_FACES
+            },
             "LICENSE": "mathjax/LICENSE",
         },
     ),
@@ -63,6 +80,19 @@ PACKAGES = [
             "dist/7a3337626410ca2f4071.woff2": "widgets/7a3337626410ca2f4071.woff2",
             "dist/d878b0a6a1144760244f.woff2": "widgets/d878b0a6a1144760244f.woff2",
         },
+        patches=(  # of other widgets than its own it asks book/_static/local_widgets.js before it gives up
+            (
+                "widgets/embed.js",
+                "n(this.loader(i,r)):o(`Could not load",
+                "n(this.loader(i,r)):window.loadWidgetModule?n(window.loadWidgetModule(this,i)):o(`Could not load",
+            ),
+        ),
+    ),
+    Package(  # MIT; what runs the playground in a page without a kernel
+        name="anywidget",
+        version="0.11.0",
+        integrity="sha512-LHZgW2j5UjyerZSZcO+BtZPXGMSORQV2bUT480hOR5x/BXS8sOradi/71amJfMueSEnKX0dqPwTfsOGHTsyZpQ==",
+        files={"dist/index.js": "widgets/anywidget.js", "LICENSE": "widgets/anywidget.LICENSE"},
     ),
     Package(  # html-manager comes without the licence of its project; here it is, with those of what is bundled
         name="@jupyter-widgets/jupyterlab-manager",
@@ -151,6 +181,11 @@ def unpack(package: Package, tarball: Path, folder: Path) -> None:
             assert content is not None, f"{source} is not a file"
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             (folder / target).write_bytes(content.read())
+    for target, old, new in package.patches:
+        text = (folder / target).read_text(encoding="utf-8")
+        if text.count(old) != 1:
+            sys.exit(f"{package}: {target} has {text.count(old)} places to patch instead of one; mend the patch.")
+        (folder / target).write_text(text.replace(old, new), encoding="utf-8")
 
 
 def is_complete(folder: Path, packages: list[Package], pins: str) -> bool:

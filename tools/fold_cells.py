@@ -40,7 +40,7 @@ def count_claims(source: str) -> int:
     return count
 
 
-def summary_of(chapter: int, first: int, count: int) -> str:
+def summary_of(chapter: int | str, first: int, count: int) -> str:
     """The line of a cell that records ``count`` claims from number ``first`` on.
 
     >>> summary_of(5, 3, 4)
@@ -68,7 +68,7 @@ def shows_a_figure(cell: NotebookNode) -> bool:
     return any(FIGURES & set(output.get("data", {})) for output in cell.outputs)
 
 
-def fold(notebook: NotebookNode, chapter: int) -> NotebookNode:
+def fold(notebook: NotebookNode, chapter: int | str) -> NotebookNode:
     """The notebook with its bookkeeping folded; ValueError where a cell has to be changed by hand."""
     folded = copy.deepcopy(notebook)
     recorded = 0
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None, folder: Path = Path("notebooks"
     for path in sorted(folder.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         try:
-            folded = fold(notebook, chapter=int(path.stem.partition("_")[0]))
+            folded = fold(notebook, chapter=path.stem.partition("_")[0].lstrip("0"))
         except ValueError as error:
             sys.exit(f"{path}: {error}")
         if folded == notebook:

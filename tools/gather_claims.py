@@ -19,14 +19,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from advdiff.claims import MIME_TYPE, VERDICTS, Claim, Ledger
+from advdiff.claims import MIME_TYPE, MISPRINT, VERDICTS, Claim, Ledger
 from tools import claims_picture
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = Path("book/claims.md")
 PICTURE = Path("book/images/claims.svg")
 
-MARKS = {"holds": "✓", "holds with a condition": "◐", "fails": "✗"}
+MARKS = {"holds": "✓", "holds with a condition": "◐", "gap in the proof": "△", "fails": "✗", "not decided": "?"}
+COUNTED = tuple(verdict for verdict in VERDICTS if verdict != MISPRINT)
 
 HEAD = """\
 % Made by tools/gather_claims.py from the outputs of the notebooks. Change the chapter, then run `make notebooks`.
@@ -38,6 +39,10 @@ is recorded as a **claim** by the cell of a chapter that computed its evidence, 
 not hold. This page gathers the claims of all chapters. It is made from their outputs, and the test-suite recomputes
 those.
 
+A statement of the paper has its place: the section, the LaTeX label there, and a few of the paper's own words, so that
+you can look up what was said. [The paper, line by line](line_by_line.md) goes the other way, from the paper to the
+book.
+
 ✓ **holds**
 : as it stands, in every case that was tried, and with a proof where the chapter prints one.
 
@@ -45,9 +50,17 @@ those.
 : true once something is added that the statement does not say. The chapter says what, and shows a case in which it is
   missing.
 
-✗ **fails**
-: there is a counter-example, which the chapter shows beside the statement that does hold.
+△ **gap in the proof**
+: the statement may be true, or is, but the proof given for it lacks a step.
 
+✗ **fails**
+: there is a counter-example, which the chapter shows beside the statement that does hold. Beside it stands the most
+  charitable reading of the statement, and whether that fails too.
+
+? **not decided**
+: what was computed does not tell.
+
+Misprints are on the page of [errata](errata.md) and are not counted here ({misprints} of them were checked by a cell).
 A verdict is about one sentence, not about the paper: a model may do well for other reasons than those given for it.
 
 There are {total} claims. {paper} of them are statements of the paper: {paper_verdicts}. The other {own} are
@@ -59,8 +72,8 @@ puts to the test: {own_verdicts}.
 :alt: {alt}
 :width: 100%
 
-All claims, one square each, chapter by chapter: ✓ holds, ◐ holds with a condition, ✗ fails. Full squares are
-statements of the paper, empty ones those of this book.
+All claims, one square each, chapter by chapter: ✓ holds, ◐ holds with a condition, △ gap in the proof, ✗ fails, ? not
+decided. Full squares are statements of the paper, empty ones those of this book.
 ```
 """
 
@@ -75,7 +88,8 @@ class Chapter(NamedTuple):
 
     @property
     def claims(self) -> list[Claim]:
-        return self.ledger.claims
+        """The claims of the chapter that count; its misprints do not."""
+        return [claim for claim in self.ledger.claims if claim.verdict != MISPRINT]
 
 
 def _text(lines: str | list[str]) -> str:
@@ -109,7 +123,7 @@ def read_chapter(path: Path, root: Path) -> Chapter:
     shown = {mime: _text(data[mime]) for mime in ("text/html", "text/plain")}
     if ledger._repr_mimebundle_() != {MIME_TYPE: data[MIME_TYPE], **shown}:
         sys.exit(f"{name}: the claims in JSON and those that are shown differ; execute it with `make notebooks`")
-    if not path.stem.startswith(f"{ledger.chapter:02d}_"):
+    if path.stem.partition("_")[0].lstrip("0") != str(ledger.chapter):
         sys.exit(f"{name} has the claims of chapter {ledger.chapter}")
     headings = _headings(cells[:place])
     if not headings:
@@ -134,12 +148,16 @@ def count(claims: Iterable[Claim]) -> Counter[str]:
 
 
 def in_words(counts: Counter[str]) -> str:
-    """Counts as a clause: "8 hold, 15 hold with a condition and 7 fail"."""
+    """Counts as a clause: "8 hold, 15 hold with a condition and 7 fail"; verdicts that do not occur are left out."""
     plural = {"holds": "hold", "holds with a condition": "hold with a condition", "fails": "fail"}
+    plural |= {"gap in the proof": "have a gap in the proof", "not decided": "are not decided"}
+    single = {"gap in the proof": "has a gap in the proof", "not decided": "is not decided"}
     *first, last = [
-        f"{counts[verdict] or 'none'} {verdict if counts[verdict] == 1 else plural[verdict]}" for verdict in VERDICTS
-    ]
-    return f"{', '.join(first)} and {last}"
+        f"{counts[verdict]} {single.get(verdict, verdict) if counts[verdict] == 1 else plural[verdict]}"
+        for verdict in COUNTED
+        if counts[verdict]
+    ] or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def link(chapter: Chapter) -> str:
@@ -159,14 +177,26 @@ def summary(chapters: Sequence[Chapter]) -> str:
         ("**all**", claims),
     ]
     lines = [
-        "| | " + " | ".join(f"{MARKS[verdict]} {verdict}" for verdict in VERDICTS) + " | all |",
-        "|---|" + "---:|" * (len(VERDICTS) + 1),
+        "| | " + " | ".join(f"{MARKS[verdict]} {verdict}" for verdict in COUNTED) + " | all |",
+        "|---|" + "---:|" * (len(COUNTED) + 1),
     ]
     for name, members in groups:
         counts = count(members)
-        numbers = [str(counts[verdict]) for verdict in VERDICTS] + [str(len(members))]
+        numbers = [str(counts[verdict]) for verdict in COUNTED] + [str(len(members))]
         lines.append(f"| {name} | {' | '.join(numbers)} |")
     return "\n".join(lines)
+
+
+def where(claim: Claim) -> str:
+    """Place, words and label in the paper, or the chapter that says it."""
+    if not claim.of_the_paper:
+        return markdown(str(claim.source))
+    return f"{markdown(str(claim.place))}: “{markdown(str(claim.phrase))}” (`{claim.label}`)"
+
+
+def charitable(claim: Claim) -> list[str]:
+    """The paragraph with the most charitable reading, in the cell of what was measured."""
+    return [] if claim.charitable is None else ["", f"    *Charitably:* {markdown(claim.charitable)}"]
 
 
 def table(chapter: Chapter) -> str:
@@ -179,7 +209,7 @@ def table(chapter: Chapter) -> str:
         "",
         "````{list-table}",
         ":header-rows: 1",
-        ":widths: 6 17 31 33 13",
+        ":widths: 6 20 28 33 13",
         ":class: claims",
         "",
         "* - no.",
@@ -193,9 +223,10 @@ def table(chapter: Chapter) -> str:
             f"* - (claim-{claim.number.replace('.', '-')})=",
             "",
             f"    {claim.number}",
-            f"  - {markdown(claim.source)}",
+            f"  - {where(claim)}",
             f"  - {markdown(claim.statement)}",
             f"  - {markdown(claim.measured)}",
+            *charitable(claim),
             f"  - {MARKS[claim.verdict]} **{claim.verdict}**",
         ]
     return "\n".join([*lines, "````"])
@@ -213,6 +244,7 @@ def page(chapters: Sequence[Chapter]) -> str:
         paper_verdicts=in_words(count(paper)),
         own=len(own),
         own_verdicts=in_words(count(own)),
+        misprints=sum(claim.verdict == MISPRINT for chapter in chapters for claim in chapter.ledger.claims),
         picture=PICTURE.name,
         alt=f"A chart with one square per claim. {alt[:1].upper()}{alt[1:]}.",
     )

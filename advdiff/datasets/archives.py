@@ -11,6 +11,9 @@ from typing import IO
 
 from advdiff.datasets.files import DAMAGE, damaged, open_binary
 
+#: A damaged header may also lead outside of the file, or to another decompressor, which raise an OSError.
+UNREADABLE = (*DAMAGE, OSError)
+
 
 def copy_member(archive: Path, member: str, target: IO[bytes], most: int) -> None:
     """Write one member to an open file, in blocks; refused beforehand if it holds more than ``most`` bytes."""
@@ -23,7 +26,10 @@ def copy_member(archive: Path, member: str, target: IO[bytes], most: int) -> Non
 def read_members(archive: Path, wanted: Callable[[str], object], most: int) -> Iterator[tuple[str, bytes]]:
     """Name and content of the members with a wanted name; refused if together they hold more than ``most`` bytes."""
     for name, content in _members(archive, wanted, most):
-        yield name, content.read()
+        try:
+            yield name, content.read()
+        except UNREADABLE as error:  # told only while it is read, outside of the generator that opened it
+            raise damaged(archive, error) from error
 
 
 def _members(archive: Path, wanted: Callable[[str], object], most: int) -> Iterator[tuple[str, IO[bytes]]]:
@@ -45,7 +51,9 @@ def _members(archive: Path, wanted: Callable[[str], object], most: int) -> Itera
                     if file is None:
                         raise tarfile.TarError(f"{header.name} is no file")
                     yield header.name, file
-    except DAMAGE as error:
+    except (FileNotFoundError, PermissionError):
+        raise
+    except UNREADABLE as error:
         raise damaged(archive, error) from error
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
+from advdiff.checks import check_choice
+from advdiff.experiments.objectives import OBJECTIVES
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -19,6 +22,8 @@ class Budget:
             neighbours are alike (the snapshots of one network) nothing is padded, and each batch is normalised once.
         evaluate_every: epochs between two looks at the validation data, so that epochs can only be chosen among these.
         patience: stop after so many epochs without a better validation metric; None (the paper) never stops early.
+        objective: what is minimised over the training environments, see :mod:`advdiff.experiments.objectives`.
+        strength: of the objective, λ or η; ``erm`` has none.
 
     Example:
         >>> from advdiff.experiments import Budget
@@ -33,6 +38,8 @@ class Budget:
     fixed_batches: bool = False
     evaluate_every: int = 1
     patience: int | None = None
+    objective: str = "erm"
+    strength: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "batch_size", "evaluate_every", "patience"):
@@ -43,7 +50,8 @@ class Budget:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1.")
         if not isinstance(self.fixed_batches, bool):
             raise ValueError(f"fixed_batches is {self.fixed_batches!r}; it must be true or false.")
-        for name in ("learning_rate", "weight_decay"):
+        check_choice("objective", self.objective, OBJECTIVES)
+        for name in ("learning_rate", "weight_decay", "strength"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
                 raise ValueError(f"{name} is {value!r}; it must be a finite number that is not negative.")
@@ -54,7 +62,9 @@ class Budget:
         return replace(self, **{name: settings[name] for name in BUDGET_FIELDS if name in settings})  # type: ignore[arg-type]
 
     def as_dict(self) -> dict[str, object]:
-        return asdict(self)
+        """What decides a run. Plain runs do not speak of objectives, which came after the first records."""
+        return {name: value for name, value in asdict(self).items() if self.objective != "erm" or name not in _LATER}
 
 
+_LATER = ("objective", "strength")
 BUDGET_FIELDS = tuple(field.name for field in fields(Budget))

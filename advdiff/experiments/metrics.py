@@ -9,9 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from advdiff.checks import check_choice
+from advdiff.checks import check_choice, check_floating, expects, has_values
 
 
+@expects
 def mse(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Mean squared error over all known entries.
 
@@ -24,11 +25,13 @@ def mse(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     return float((output - target).double().square().mean()) if target.numel() else math.nan
 
 
+@expects
 def rmse(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Root of the mean squared error."""
     return math.sqrt(mse(output, target, mask))
 
 
+@expects
 def accuracy(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Share of right answers: the largest logit of several, or a positive one where there is one logit per label."""
     output, target = _rows(output, target, mask)
@@ -42,6 +45,7 @@ def accuracy(output: Tensor, target: Tensor, mask: Tensor | None = None) -> floa
     return float(right.double().mean()) if right.numel() else math.nan
 
 
+@expects
 def roc_auc(output: Tensor, target: Tensor, mask: Tensor | None = None) -> float:
     """Area under the ROC curve: the probability that a positive scores above a negative, a tie counting one half.
 
@@ -119,6 +123,15 @@ def _as_columns(values: Tensor) -> Tensor:
 
 
 def _rows(output: Tensor, target: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    check_floating("output", output)
+    if not has_values(output) or not has_values(target):
+        raise ValueError("the output or the labels lie on the meta device and have no values; move them to a real one.")
+    if not output.dim() or not target.dim() or target.is_complex():
+        raise ValueError("the output or the labels are a single or a complex number; both need one row per answer.")
+    if mask is not None and (mask.dtype != torch.bool or mask.shape != target.shape[:1]):
+        raise ValueError(
+            f"mask is {mask.dtype} of shape {tuple(mask.shape)}; it must be torch.bool of shape ({target.size(0)},)."
+        )
     if output.size(0) != target.size(0):
         raise ValueError(
             f"the output has {output.size(0)} rows and the labels {target.size(0)}; they must be the same."

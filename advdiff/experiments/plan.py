@@ -15,6 +15,7 @@ from advdiff import nn
 from advdiff.checks import check_choice
 from advdiff.experiments.budget import BUDGET_FIELDS, Budget
 from advdiff.experiments.recipe import Recipe
+from advdiff.nn.registry import NEUTRAL
 
 ALIASES = {"lr": "learning_rate"}
 
@@ -45,7 +46,7 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Everything that decides the result, as JSON takes it."""
-        return asdict(self)
+        return {**asdict(self), "budget": self.budget.as_dict()}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Plan:
@@ -169,6 +170,8 @@ def resolve(
             settings[name] = float(value)
         elif isinstance(default, bool) and not isinstance(value, bool):  # "False" would count as true
             raise ValueError(f"{name} is {value!r}; it must be true or false.")
+    neutral = NEUTRAL.get(model, {})
+    settings = {name: value for name, value in settings.items() if name not in neutral or value != neutral[name]}
     budget = recipe.profile(profile).budget
     if profile == "full":
         budget = budget.changed(recipe.budgets.get(model, {}))

@@ -104,7 +104,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Curve:
-    """The chosen settings of a model in a study, with one of them varied."""
+    """The chosen settings of a model in a study, with one of them varied and, perhaps, others fixed (``settings``)."""
 
     name: str
     study: str
@@ -112,6 +112,7 @@ class Curve:
     axis: str
     values: tuple[Any, ...]
     seeds: tuple[int, ...]
+    settings: Settings = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,7 @@ class Statement:
         column: if not the study's own.
         columns: two of them; the claim is that ``model`` itself is better on the first than on the second.
         top: the claim is that ``model`` is among the best so many of ``model`` and ``others``.
+        superlinear: the claim is that the error of ``model`` grows faster than linearly with the shift of the graph.
         better, than: for a curve, values; each of the first is claimed to be better than each of the second.
         family: statements that share Holm's correction.
     """
@@ -144,6 +146,7 @@ class Statement:
     column: str = ""
     columns: tuple[str, ...] = ()
     top: int = 1
+    superlinear: bool = False
     better: tuple[Any, ...] = ()
     than: tuple[Any, ...] = ()
 

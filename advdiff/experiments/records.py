@@ -170,6 +170,10 @@ def read(path: str | os.PathLike[str]) -> list[Record]:
         content = path.read_bytes()
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read ({error.strerror or error}); choose another file or folder."
+        ) from error
     found: dict[str, Record] = {}
     for number, line in enumerate(content.splitlines(), start=1):
         record = _parse(line)
@@ -179,6 +183,21 @@ def read(path: str | os.PathLike[str]) -> list[Record]:
             message = f"line {number} of {path} is damaged and was skipped; its run counts as not made."
             warnings.warn(message, DamagedRecordWarning, stacklevel=2)
     return list(found.values())
+
+
+def check_writable(path: Path) -> None:
+    """Refuse a file that cannot be written before anything is computed. Makes its folder, and changes nothing else."""
+    try:
+        with locked(path):  # so that the file which is removed again is not one that another process has begun
+            existed = path.exists()
+            with open(path, "ab"):
+                pass
+            if not existed:
+                path.unlink()
+    except OSError as error:
+        raise ValueError(
+            f"records cannot be written to {path} ({error.strerror or error}); choose another folder for the results."
+        ) from error
 
 
 def append(path: str | os.PathLike[str], record: Record) -> bool:

@@ -110,6 +110,8 @@ def sweep(
         raise ValueError(f"jobs is {processes}; it must be at least 1.")
     found = {record.key: record for record in records.read(path) if record.complete}
     todo = list({plan.key: plan for plan in planned if plan.key not in found}.values())
+    if todo:
+        records.check_writable(path)
     failures: list[Failure] = []
     alone = dask is None and min(processes, len(todo)) <= 1
     work = functools.partial(
@@ -216,4 +218,9 @@ def _write(path: Path, record: Record) -> None:
 def results_file(results: str | os.PathLike[str], name: str) -> Path:
     """``results/<name>.jsonl``, or the file itself where one is given."""
     path = Path(results)
-    return path if path.suffix == ".jsonl" else path / f"{name}.jsonl"
+    is_folder = path.suffix != ".jsonl"
+    if path.exists() and path.is_dir() != is_folder:
+        raise ValueError(
+            f"{path} is a {'file' if is_folder else 'folder'}; results are kept in a folder or in a file .jsonl."
+        )
+    return path / f"{name}.jsonl" if is_folder else path

@@ -7,6 +7,7 @@ environments are evaluated once, at the end.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import statistics
@@ -24,6 +25,7 @@ from tqdm import tqdm
 from advdiff.datasets import Dataset
 from advdiff.experiments import metrics
 from advdiff.experiments.budget import Budget
+from advdiff.experiments.objectives import Objective
 from advdiff.propagation import SingularGeneratorError, SingularVelocityError
 
 _Singular = (SingularGeneratorError, SingularVelocityError)
@@ -111,12 +113,13 @@ def _epochs(
 ) -> Iterable[int]:
     """Train epoch after epoch, filling in ``done``; yields the number of each."""
     optimizer = torch.optim.Adam(model.parameters(), lr=budget.learning_rate, weight_decay=budget.weight_decay)
-    batches = _shuffled(data.graphs(*data.train), budget, device, seed)
+    batches = _training_batches(data, budget, device, seed)
+    objective = Objective(budget.objective, len(data.train), budget.strength)
     valid = {name: list(_in_order(data.graphs(name), budget.batch_size, device)) for name in data.valid}
     best = math.nan
     for epoch in range(1, budget.epochs + 1):
         began, done.epochs = time.perf_counter(), epoch
-        finite = _train_epoch(model, optimizer, batches, metric, device)
+        finite = _train_epoch(model, optimizer, batches, objective, metric, device)
         done.seconds_per_epoch.append(time.perf_counter() - began)
         if not finite:
             done.ended("diverged", f"the loss was not finite in epoch {epoch}")
@@ -183,18 +186,36 @@ def predictions(model: nn.Module, batches: Iterable[Data]) -> tuple[Tensor, Tens
 
 
 def _train_epoch(
-    model: nn.Module, optimizer: torch.optim.Optimizer, batches: Iterable[Data], metric: str, device: torch.device
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batches: Iterable[Data],
+    objective: Objective,
+    metric: str,
+    device: torch.device,
 ) -> bool:
     model.train()
     for graph in batches:
         graph = graph.to(device)
         optimizer.zero_grad(set_to_none=True)
-        loss = metrics.loss(metric, predict(model, graph), graph.y, graph.get("mask"))
+        risk = functools.partial(metrics.loss, metric, target=graph.y, mask=graph.get("mask"))
+        loss = objective(risk, predict(model, graph), graph.get("environment", 0))
         if not math.isfinite(float(loss.detach())):
             return False
         loss.backward()
         optimizer.step()
     return True
+
+
+def _training_batches(data: Dataset, budget: Budget, device: torch.device, seed: int) -> Iterable[Data]:
+    """Batches in a new order every epoch; of one environment each, which they name, unless only the sum counts."""
+    if budget.objective == "erm":
+        return _shuffled(data.graphs(*data.train), budget, device, seed)
+    found = []
+    for number, name in enumerate(data.train):
+        for batch in _in_order(data.graphs(name), budget.batch_size, device):
+            batch.environment = number
+            found.append(batch)
+    return _InNewOrder(found, torch.Generator().manual_seed(seed))
 
 
 def _shuffled(graphs: Sequence[Data], budget: Budget, device: torch.device, seed: int) -> Iterable[Data]:

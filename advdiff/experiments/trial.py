@@ -82,7 +82,7 @@ def final_plans(study: Study, model: str, settings: Settings, done: Records) -> 
 
 def curve_plans(study: Study, curve: Curve, chosen: Settings, done: Records) -> list[Plan]:
     """The chosen settings with one of them varied."""
-    points = [({**chosen, curve.axis: value}, seed) for value in curve.values for seed in curve.seeds]
+    points = [({**chosen, **curve.settings, curve.axis: value}, seed) for value in curve.values for seed in curve.seeds]
     return [_to_the_end(study, curve.model, settings, seed, done) for settings, seed in points]
 
 

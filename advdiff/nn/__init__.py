@@ -4,7 +4,7 @@ from advdiff.nn.advdifformer import AdvDIFFormer
 from advdiff.nn.attention_maps import attention_maps
 from advdiff.nn.conv import AdvDiffConv
 from advdiff.nn.model import GraphModel
-from advdiff.nn.registry import build, model_names, model_settings, search_space
+from advdiff.nn.registry import build, model_names, model_settings
 
 __all__ = [
     "AdvDIFFormer",
@@ -14,5 +14,4 @@ __all__ = [
     "build",
     "model_names",
     "model_settings",
-    "search_space",
 ]

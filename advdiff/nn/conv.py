@@ -15,6 +15,7 @@ from advdiff.checks import (
     check_choice,
     check_floating,
     check_nonnegative,
+    check_precision,
     check_rows,
     check_tolerance,
     is_traced,
@@ -242,20 +243,23 @@ class AdvDiffConv(nn.Module):
             self.materialise(x.size(1))
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(f"x has shape {tuple(x.shape)}; the layer expects [N, {self.in_channels}].")
+        check_precision("x", x, self.output)
         if isinstance(edge_index, Velocity):
             check_rows("x", x, edge_index.num_nodes)
             segments = segments_of(x.size(0), batch, x.device)
             segments.check_edges(edge_index.edge_index)
-            check_edge_attr(edge_attr, edge_index.num_edges, self.edge_dim)
+            check_edge_attr(edge_attr, edge_index.edge_index, self.edge_dim)
             check_all_finite({"x": x, "edge_attr": edge_attr})
             return edge_index, segments
         batch = batch.batch if isinstance(batch, Segments) else batch
-        edge_index, edge_weight = plain_edges(edge_index, edge_weight, edge_attr, x.size(0))
-        check_graph(edge_index, x.size(0), edge_weight, batch, x.device)
-        check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
-        check_all_finite({"x": x, "edge_attr": edge_attr})
-        with values_checked():
-            return self.prepare(x, edge_index, edge_weight, batch, traced=traced)
+        features = {"x": x, "edge_attr": edge_attr}
+        while True:
+            index, weight, adj_t = plain_edges(edge_index, edge_weight, edge_attr, x.size(0))
+            check_edge_attr(edge_attr, index, self.edge_dim)
+            if check_graph(index, x.size(0), weight, batch, x.device, features, adj_t):
+                break
+        with values_checked(index, weight, batch):
+            return self.prepare(x, index, weight, batch, traced=traced)
 
     def _propagate(self, x: Tensor, velocity: Velocity, edge_attr: Tensor | None, segments: Segments) -> Tensor:
         L = self.generator(x, velocity, segments)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch_geometric import EdgeIndex
 from torch_geometric.data import Data, HeteroData
 
-from advdiff.checks import is_traced
+from advdiff.checks import check_csr, check_edge_index, check_tensor, is_traced, must_look_at
 from advdiff.nn.cache import new_memory, recall
 
 #: What is understood as edges: see :func:`plain_edges`.
@@ -28,6 +28,13 @@ class GraphInput(NamedTuple):
     batch: Tensor | None = None
     edge_label_index: Tensor | None = None
     batch_size: int | None = None
+    #: What the edges were read from, if from a remembered ``adj_t``.
+    adj_t: Tensor | None = None
+
+    @property
+    def compared(self) -> tuple[Tensor | None, ...]:
+        """What a model compares with its memory at the door (:func:`advdiff.checks.values_checked`)."""
+        return self.x, self.edge_index, self.edge_weight, self.batch
 
     @classmethod
     def of(
@@ -58,8 +65,10 @@ class GraphInput(NamedTuple):
             return cls._of_data(x)
         if edge_index is None:
             raise ValueError("edge_index was not given; pass it after x, or a Data that holds both.")
-        edge_index, edge_weight = plain_edges(edge_index, edge_weight, edge_attr, x.size(0))
-        return cls(x, edge_index, edge_weight, edge_attr, batch, edge_label_index, batch_size)
+        check_tensor("x", x, sparse=True)
+        num_nodes = x.size(0) if x.dim() else None
+        edge_index, edge_weight, adj_t = plain_edges(edge_index, edge_weight, edge_attr, num_nodes)
+        return cls(x, edge_index, edge_weight, edge_attr, batch, edge_label_index, batch_size, adj_t)
 
     @classmethod
     def _of_data(cls, data: Data) -> GraphInput:
@@ -67,7 +76,9 @@ class GraphInput(NamedTuple):
         if data.x is None or edges is None:
             missing = "x" if data.x is None else "edge_index (or adj_t)"
             raise ValueError(f"the Data has no {missing}; its attributes are: {', '.join(data.keys())}.")
-        edge_index, edge_weight = plain_edges(edges, data.get("edge_weight"), data.edge_attr, data.x.size(0))
+        check_tensor("x", data.x, sparse=True)
+        num_nodes = data.x.size(0) if data.x.dim() else None
+        edge_index, edge_weight, adj_t = plain_edges(edges, data.get("edge_weight"), data.edge_attr, num_nodes)
         batch = data.get("batch")
         return cls(
             data.x,
@@ -77,6 +88,7 @@ class GraphInput(NamedTuple):
             batch,
             data.get("edge_label_index"),
             None if batch is None else getattr(data, "_num_graphs", None),
+            adj_t,
         )
 
 
@@ -92,29 +104,31 @@ def refuse_several_kinds_of_nodes(x: Any) -> None:
 
 def plain_edges(
     edges: Any, edge_weight: Tensor | None = None, edge_attr: Tensor | None = None, num_nodes: int | None = None
-) -> tuple[Tensor, Tensor | None]:
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
     """``edge_index`` [2, E] and ``edge_weight`` [E] from what PyG has for edges.
 
-    ``adj_t`` holds at [u, v] the weight of the edge v → u, like V. Its entries may require gradients.
+    ``adj_t`` holds at [u, v] the weight of the edge v → u, like V. Its entries may require gradients; if they do not,
+    they are remembered, and it comes third where the caller must still compare it with what they were read from
+    (``made_from`` of :func:`advdiff.nn.cache.check_graph`).
 
     Example:
         >>> import torch
         >>> adj_t = torch.tensor([[0.0, 0.0], [3.0, 0.0]]).to_sparse_csr()
-        >>> edge_index, edge_weight = plain_edges(adj_t)
+        >>> edge_index, edge_weight, _ = plain_edges(adj_t)
         >>> edge_index.tolist(), edge_weight
         ([[0], [1]], tensor([3.]))
     """
     if isinstance(edges, dict | tuple | list):
         refuse_several_kinds_of_nodes({} if isinstance(edges, dict) else edges)
     if isinstance(edges, EdgeIndex):
-        return edges.as_tensor(), edge_weight
+        return edges.as_tensor(), edge_weight, None
     if not isinstance(edges, Tensor):
         raise ValueError(
             f"the edges are of type {type(edges).__name__}; pass edge_index [2, E], an EdgeIndex, or adj_t as a sparse "
             "torch tensor (a SparseTensor has .to_torch_sparse_csr_tensor())."
         )
     if edges.layout not in SPARSE:
-        return edges, edge_weight
+        return edges, edge_weight, None
     if edge_weight is not None or edge_attr is not None:
         raise ValueError(
             "adj_t was given with edge_weight or edge_attr, whose order it does not keep; put the weights into adj_t, "
@@ -128,12 +142,17 @@ def plain_edges(
     if num_nodes is not None and edges.size(0) != num_nodes:
         raise ValueError(f"adj_t has {edges.size(0)} rows but x has {num_nodes}; pass one row per node.")
     if edges.requires_grad or is_traced():
-        return _entries(edges)
-    index, weight = recall(_edges, [edges], (), lambda *copy: _entries(copy[0] if copy else edges))
-    return index, weight
+        return *_entries(edges), None
+    at_the_door = must_look_at(edges)
+    index, weight = recall(_edges, [edges], (), _entries, trusted=at_the_door)
+    return index, weight, edges if at_the_door else None
 
 
 def _entries(adj_t: Tensor) -> tuple[Tensor, Tensor]:
+    if adj_t.layout == torch.sparse_coo:  # torch takes indices on trust
+        check_edge_index(adj_t._indices(), adj_t.size(0), "adj_t")
+    else:
+        check_csr("adj_t", adj_t if adj_t.layout == torch.sparse_csr else adj_t.t())
     coo = adj_t.to_sparse_coo().coalesce()
     weight = coo.values()
     return coo.indices().flip(0), weight if weight.is_floating_point() else weight.to(torch.get_default_dtype())

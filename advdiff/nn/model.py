@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
-from advdiff.checks import check_all_finite, check_choice, check_edge_index, check_floating, is_traced, values_checked
+from advdiff.checks import (
+    check_choice,
+    check_edge_index,
+    check_floating,
+    check_precision,
+    check_tensor,
+    is_traced,
+    values_checked,
+)
 from advdiff.nn.cache import check_graph, new_memory, recall, segments_of, velocity_of
 from advdiff.nn.inputs import Edges, GraphInput
 from advdiff.operators.segments import Segments
@@ -16,7 +25,7 @@ from advdiff.operators.velocity import Velocity
 
 TASKS = ("node", "edge", "graph")
 EDGE_FEATURES = ("signal", "layers", "ignored")
-_transposed = new_memory()  # of sparse features
+_sparse = new_memory()
 
 
 def mlp(in_channels: int, hidden_channels: int, out_channels: int, dropout: float) -> nn.Sequential:
@@ -128,7 +137,7 @@ class GraphModel(nn.Module):
         if traced:
             return self._forward(*self._enter(given, traced))
         entered = self._enter(given, traced)
-        with values_checked():
+        with values_checked(*entered[0].compared):
             return self._forward(*entered)
 
     # What is done once for each graph is Python that torch.compile need not see: one break, before its only graph.
@@ -136,13 +145,14 @@ class GraphModel(nn.Module):
     def _enter(self, given: tuple, traced: bool) -> tuple[GraphInput, Segments | None, list[tuple | None]]:
         """The input as plain tensors, checked; the graphs to be read out; what layers want prepared of the edges."""
         graph = GraphInput.of(*given)
-        if self.in_channels == -1:
-            self.in_channels = graph.x.size(-1)
-        self._check(graph)
+        if self.in_channels == -1 and graph.x.dim() == 2:
+            self.in_channels = graph.x.size(1)
+        while not self._check(graph):
+            graph = GraphInput.of(*given)
         x, edge_index, edge_weight, edge_attr, batch, *_ = graph
         if edge_attr is not None:
             graph = graph._replace(edge_attr=edge_attr.to(x.dtype))
-        with values_checked():
+        with values_checked(*graph.compared):
             places = [
                 layer.prepare(x, edge_index, edge_weight, batch, graph.batch_size, traced)  # type: ignore[operator]
                 if hasattr(layer, "prepare")
@@ -153,7 +163,7 @@ class GraphModel(nn.Module):
         return graph, graphs, places
 
     def _forward(self, graph: GraphInput, graphs: Segments | None, places: list[tuple | None]) -> Tensor:
-        x, edge_index, edge_weight, edge_attr, batch, edge_label_index, _ = graph
+        x, edge_index, edge_weight, edge_attr, batch, edge_label_index, *_ = graph
         z = encode(self.encoder, x)
         if self.edge is not None and edge_attr is not None:
             velocity = velocity_of(edge_index, x.size(0), edge_weight, "symmetric")
@@ -174,22 +184,30 @@ class GraphModel(nn.Module):
         out: Tensor = self.decoder(z)
         return out
 
-    def _check(self, graph: GraphInput) -> None:
-        """Everything that a model reads, at the door: of a graph that it knows, only the values of the features."""
-        x, edge_index, edge_weight, edge_attr, batch, edge_label_index, _ = graph
-        check_floating("x", x)
+    def _check(self, graph: GraphInput) -> bool:
+        """Everything that a model reads, at the door: of a graph that it knows, only the values of the features.
+
+        False if its edges are no longer those of its ``adj_t``.
+        """
+        x, edge_index, edge_weight, edge_attr, batch, edge_label_index, _, adj_t = graph
+        check_floating("x", x, sparse=True)
         if x.dim() != 2 or x.size(1) != self.in_channels:
             raise ValueError(f"x has shape {tuple(x.shape)}; the model expects [N, {self.in_channels}].")
         if x.layout not in (torch.strided, torch.sparse_csr):
             raise ValueError(f"x is stored as {x.layout}; pass it dense or as CSR: call .to_sparse_csr() on it.")
-        check_graph(edge_index, x.size(0), edge_weight, batch, x.device)
+        check_precision("x", x, self.encoder[0].weight)  # type: ignore[arg-type]
+        check_tensor("edge_index", edge_index)
         if self.edge_dim is not None or edge_attr is not None:
-            check_edge_attr(edge_attr, edge_index.size(1), self.edge_dim)
-        check_all_finite({"x": x if x.layout == torch.strided else x.detach().values(), "edge_attr": edge_attr})
+            check_edge_attr(edge_attr, edge_index, self.edge_dim)
+        if not check_graph(
+            edge_index, x.size(0), edge_weight, batch, x.device, {"x": x, "edge_attr": edge_attr}, adj_t
+        ):
+            return False
         if self.task == "edge":
             if edge_label_index is None:
                 raise ValueError("task='edge' needs edge_label_index [2, M]: the node pairs to predict.")
             check_edge_index(edge_label_index, x.size(0), "edge_label_index")
+        return True
 
 
 def encode(encoder: nn.Sequential, x: Tensor) -> Tensor:
@@ -199,24 +217,34 @@ def encode(encoder: nn.Sequential, x: Tensor) -> Tensor:
         return z
     first, *rest = encoder
     assert isinstance(first, nn.Linear) and first.bias is not None
-    z = _SparseFeatures.apply(x, first.weight) + first.bias
+    z = _SparseProduct.apply(recall(_sparse, [x], (), SparseFeatures), first.weight) + first.bias
     for module in rest:
         z = module(z)
     return z
 
 
-class _SparseFeatures(torch.autograd.Function):
-    """X Wᵀ for constant X in CSR. The gradient of W needs Xᵀ, which is made once for each X."""
+class SparseFeatures:
+    """Constant features X in CSR. The gradient of the weights needs Xᵀ, which is made once for each X."""
+
+    def __init__(self, matrix: Tensor) -> None:
+        self.matrix = matrix
+
+    @cached_property
+    def transposed(self) -> Tensor:
+        return self.matrix.t().to_sparse_csr()
+
+
+class _SparseProduct(torch.autograd.Function):
+    """X Wᵀ."""
 
     @staticmethod
-    def forward(ctx, x: Tensor, weight: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
+    def forward(ctx, x: SparseFeatures, weight: Tensor) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.x = x
-        return x @ weight.t()
+        return x.matrix @ weight.t()
 
     @staticmethod
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
-        transposed = recall(_transposed, [ctx.x], (), lambda: ctx.x.t().to_sparse_csr())
-        return None, (transposed @ grad).t()
+        return None, (ctx.x.transposed @ grad).t()
 
 
 def edge_signal(linear: nn.Linear, velocity: Velocity, edge_attr: Tensor, x: Tensor) -> Tensor:
@@ -227,7 +255,7 @@ def edge_signal(linear: nn.Linear, velocity: Velocity, edge_attr: Tensor, x: Ten
     return signal
 
 
-def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | None) -> None:
+def check_edge_attr(edge_attr: Tensor | None, edge_index: Tensor, edge_dim: int | None) -> None:
     """One row of ``edge_dim`` numbers per edge, or nothing if ``edge_dim`` is None."""
     if edge_dim is None:
         if edge_attr is not None:
@@ -235,6 +263,8 @@ def check_edge_attr(edge_attr: Tensor | None, num_edges: int, edge_dim: int | No
         return
     if edge_attr is None:
         raise ValueError(f"edge_dim is {edge_dim} but edge_attr was not given.")
+    check_tensor("edge_attr", edge_attr)
+    num_edges = edge_index.size(-1) if edge_index.dim() else 0
     if edge_attr.shape != (num_edges, edge_dim):
         raise ValueError(
             f"edge_attr has shape {tuple(edge_attr.shape)}; it must be [{num_edges}, {edge_dim}]: one row per edge."

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_all_finite, check_floating, is_traced
+from advdiff.checks import check_all_finite, check_floating, expects, is_traced
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.segments import Segments
 
@@ -47,6 +47,7 @@ class Attention:
     multi_head: bool
     sums_to_one: Literal["rows", "columns"] | None
 
+    @expects
     def __init__(self, query: Tensor, key: Tensor, batch: Tensor | Segments | None = None) -> None:
         if query.shape != key.shape or query.dim() not in (2, 3):
             raise ValueError(

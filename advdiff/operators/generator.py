@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_nonnegative, values_checked
+from advdiff.checks import check_nonnegative, expects, values_checked
 from advdiff.operators.attention import Attention
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.segments import Segments
@@ -43,6 +43,7 @@ class Generator:
         tensor([-0.5000, -0.5000])
     """
 
+    @expects
     def __init__(
         self, coupling: Attention | None = None, velocity: Velocity | None = None, beta: float | Tensor = 0.5
     ) -> None:

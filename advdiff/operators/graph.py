@@ -14,6 +14,7 @@ from advdiff.checks import (
     check_edge_weight,
     check_finite,
     check_floating,
+    expects,
     has_values,
 )
 from advdiff.operators.velocity import Velocity
@@ -32,6 +33,12 @@ def _power_or_zero(degree: Tensor, exponent: float) -> Tensor:
     return torch.where(positive, torch.where(positive, degree, 1.0).pow(exponent), 0.0)
 
 
+def _over(weight: Tensor, degree: Tensor, node: Tensor) -> Tensor:
+    """weight / degree, which a tiny degree has, too, while its reciprocal overflows; 0 where d = 0."""
+    return weight / torch.where(degree > 0, degree, 1.0)[node]
+
+
+@expects
 def normalize_adjacency(
     edge_index: Tensor,
     num_nodes: int,
@@ -92,13 +99,15 @@ def normalize_adjacency(
     source, target = edge_index
     in_degree = _degree(target, weight, num_nodes)
     if kind == "row":
-        value = weight * _power_or_zero(in_degree, -1.0)[target]
+        value = _over(weight, in_degree, target)
         skew = _degree_skew(in_degree)
     else:
         out_degree = _degree(source, weight, num_nodes)
-        scale = _power_or_zero(in_degree, -0.5)[target] * _power_or_zero(out_degree, -0.5)[source]
-        value, skew = weight * scale, 1.0
-    return Velocity.build(edge_index, value, weight, num_nodes, kind, dtype, skew)
+        # One factor after the other: the product of both overflows where the weights are tiny.
+        value = weight * _power_or_zero(in_degree, -0.5)[target] * _power_or_zero(out_degree, -0.5)[source]
+        skew = 1.0
+    # V keeps the edges: its own ones, which do not change with the caller's.
+    return Velocity.build(edge_index.clone(), value, weight, num_nodes, kind, dtype, skew)
 
 
 def _with_self_loops(edge_index: Tensor, weight: Tensor, num_nodes: int, which: str) -> tuple[Tensor, Tensor]:
@@ -119,9 +128,10 @@ def _degree_skew(degree: Tensor) -> float:
         return 1.0
     degree = degree.detach()
     busy = degree[degree > 0]
-    return float((busy.max() / busy.min()).sqrt())
+    return float(busy.max().sqrt() / busy.min().sqrt())
 
 
+@expects
 def gradient(Z: Tensor, edge_index: Tensor) -> Tensor:
     r"""The graph gradient on edges, :math:`(\nabla \mathbf Z)_{uv} = \mathbf z_v - \mathbf z_u`.
 
@@ -134,11 +144,12 @@ def gradient(Z: Tensor, edge_index: Tensor) -> Tensor:
     """
     check_floating("Z", Z)
     check_finite("Z", Z)
-    check_edge_index(edge_index, Z.size(0))
+    check_edge_index(edge_index, len(Z) if Z.dim() else 0)
     source, target = edge_index
     return Z[source] - Z[target]
 
 
+@expects
 def divergence(E: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
     r"""The paper's graph divergence of edge features, :math:`(\nabla^* \mathbf E)_u = \sum_v \mathbf e_{uv}`.
 
@@ -153,6 +164,7 @@ def divergence(E: Tensor, edge_index: Tensor, num_nodes: int) -> Tensor:
     check_floating("E", E)
     check_finite("E", E)
     check_edge_index(edge_index, num_nodes)
-    if E.size(0) != edge_index.size(1):
-        raise ValueError(f"E has {E.size(0)} rows but there are {edge_index.size(1)} edges; pass one row per edge.")
+    if E.dim() == 0 or E.size(0) != edge_index.size(1):
+        rows = E.size(0) if E.dim() else 0
+        raise ValueError(f"E has {rows} rows but there are {edge_index.size(1)} edges; pass one row per edge.")
     return E.new_zeros(num_nodes, *E.shape[1:]).index_add_(0, edge_index[1], E)

@@ -12,7 +12,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from advdiff.checks import has_values, is_traced, must_look_at
+from advdiff.checks import check_tensor, has_values, is_traced, must_look_at
+
+#: Empty graphs that a batch may have however few its nodes are; each costs memory.
+MANY = 1000
 
 
 class Segments:
@@ -45,6 +48,10 @@ class Segments:
                 lowest, highest = torch.stack(batch.aminmax()).tolist()
                 if lowest < 0:
                     raise ValueError("batch holds negative graph numbers; number the graphs 0, 1, 2, ….")
+                if highest >= 2 * num_nodes + MANY:
+                    raise ValueError(
+                        f"batch names graph {highest} among {num_nodes} nodes; number the graphs 0, 1, 2, …."
+                    )
                 self.num_graphs = highest + 1
         if num_graphs is not None:
             self._check_number(num_graphs)
@@ -63,6 +70,7 @@ class Segments:
             self._cut_into_tiles()
 
     def _check(self, batch: Tensor, device: torch.device) -> None:
+        check_tensor("batch", batch)
         if batch.shape != (self.num_nodes,) or batch.dtype not in (torch.int32, torch.int64):
             raise ValueError(
                 f"batch has shape {tuple(batch.shape)} and dtype {batch.dtype}; it must hold one integer "

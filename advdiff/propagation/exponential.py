@@ -9,7 +9,7 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_nonnegative, check_tolerance, number_of
+from advdiff.checks import check_choice, check_nonnegative, check_tolerance, expects, number_of
 from advdiff.operators import Generator
 from advdiff.propagation.adjoint import ExponentialAction
 from advdiff.propagation.methods.chebyshev import chebyshev
@@ -51,6 +51,7 @@ def exponential(
 ) -> Solution: ...  # fmt: skip
 
 
+@expects
 def exponential(
     L: Generator,
     Z: Tensor,

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_all_finite, check_floating, is_exported, is_traced, values_checked
+from advdiff.checks import check_all_finite, check_floating, expects, is_exported, is_traced, values_checked
 from advdiff.operators import Attention, Generator, Propagator, Velocity
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Moments
@@ -20,6 +20,7 @@ from advdiff.propagation.by_hand import gradient_of_powers, states_and_moments
 from advdiff.propagation.series_op import fits, recorded_powers
 
 
+@expects
 def powers(
     P: Propagator | Attention | Velocity | Generator, Z: Tensor, order: int, *, source: Tensor | None = None
 ) -> list[Tensor]:

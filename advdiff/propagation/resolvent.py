@@ -10,7 +10,7 @@ from typing import Literal, overload
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_tolerance, has_values, number_of
+from advdiff.checks import check_choice, check_tolerance, expects, has_values, number_of
 from advdiff.operators import Generator
 from advdiff.propagation.errors import NearSingularWarning, SingularGeneratorError, SingularVelocityError
 from advdiff.propagation.inverse import Diagnosis, InverseAction
@@ -48,6 +48,7 @@ def resolvent(
 ) -> Solution: ...  # fmt: skip
 
 
+@expects
 def resolvent(
     L: Generator,
     Z: Tensor,

@@ -25,6 +25,7 @@ from advdiff.experiments.protocol import Protocol, Statement, Study
 from advdiff.experiments.records import Record
 from advdiff.experiments.trial import is_converged, stages
 from advdiff.results.compare import Contrast, pooled
+from advdiff.results.curvature import curvature
 from advdiff.results.frame import value_of
 from advdiff.results.resample import interval, resampled_means
 
@@ -124,6 +125,8 @@ def _study_of(protocol: Protocol, statement: Statement) -> Study:
 
 def _contrasts(protocol: Protocol, statement: Statement, done: Mapping[str, Record]) -> list[Contrast]:
     study = _study_of(protocol, statement)
+    if statement.superlinear:
+        return [curvature(_runs(protocol, study, statement.model, "final", done), LEVEL)]
     columns = statement.columns or (statement.column or study.column,)
     runs: dict[str, list[Record]] = {}
     if statement.curve:
@@ -138,14 +141,14 @@ def _contrasts(protocol: Protocol, statement: Statement, done: Mapping[str, Reco
         means = resampled_means(runs, columns[0])
         seeds = {name: len(group) for name, group in runs.items()}
         return [_resampled(name, other, means, seeds) for name, other in pairs]
-    goodness = {name: [[_goodness(study, record, column) for record in group] for column in columns]
+    numbers = {name: [[goodness(study, record, column) for record in group] for column in columns]
                 for name, group in runs.items()}  # fmt: skip
     if statement.columns:
-        first, second = (dict(zip(goodness, column, strict=True)) for column in zip(*goodness.values(), strict=True))
+        first, second = (dict(zip(numbers, column, strict=True)) for column in zip(*numbers.values(), strict=True))
         both = {"first": first[statement.model], "second": second[statement.model]}
         (found,) = pooled(both, "first", level=LEVEL, paired=True)
         return [replace(found, model=f"{statement.model} on {columns[0]}", other=f"{statement.model} on {columns[1]}")]
-    groups = {name: group[0] for name, group in goodness.items()}
+    groups = {name: group[0] for name, group in numbers.items()}
     return [pooled(groups, name, [other], LEVEL, paired=study.paired)[0] for name, other in pairs]
 
 
@@ -156,7 +159,7 @@ def _resampled(name: str, other: str, means: Mapping[str, np.ndarray], seeds: Ma
     return Contrast(name, other, float(np.nanmean(first - second)), low, high, (seeds[name], seeds[other]), p)
 
 
-def _goodness(study: Study, record: Record, column: str) -> float:
+def goodness(study: Study, record: Record, column: str) -> float:
     """A number of a run, larger is better: per cent of shares, minus errors, minus their logarithms where paired."""
     value = value_of(record, column)
     if value is None:

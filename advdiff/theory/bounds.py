@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from advdiff.checks import check_choice, check_nonnegative
+from advdiff.checks import check_choice, check_nonnegative, expects
 from advdiff.operators.attention import Attention
 from advdiff.operators.graph import NORMALIZATIONS
 from advdiff.theory.norms import log_norm
@@ -41,6 +41,7 @@ def _exp(exponent: float) -> float:
     return math.exp(exponent) if exponent < 709.0 else math.inf
 
 
+@expects
 def growth(coupling: Attention | None, beta: float, kind: str = "symmetric") -> float:
     r"""A rate g with :math:`\lVert e^{-\mathbf L t}\rVert \le e^{g t}` for all t ≥ 0, where L = I − C − βV.
 
@@ -68,6 +69,7 @@ def growth(coupling: Attention | None, beta: float, kind: str = "symmetric") -> 
 # -- the paper ---------------------------------------------------------------------------------------------------------
 
 
+@expects
 def paper_lemma(norm_X: float, norm_E: float) -> float:
     r"""The paper's lemma with M = ω = 1, which every induced norm allows: a bound on ‖e^{X+E} − e^X‖.
 
@@ -82,6 +84,7 @@ def paper_lemma(norm_X: float, norm_E: float) -> float:
     return norm_E * _exp(norm_X + norm_E) if norm_E else 0.0
 
 
+@expects
 def paper_local(x: float, time: float) -> float:
     r"""The paper's Proposition for local diffusion, with its constant: :math:`T x\, e^{xT}`, x = ‖ΔÃ‖₂.
 
@@ -96,6 +99,7 @@ def paper_local(x: float, time: float) -> float:
     return time * x * _exp(x * time) if x else 0.0
 
 
+@expects
 def paper_advective(x: float, beta: float, time: float, norm_L: float) -> float:
     r"""The paper's bound for advective diffusion before its last step.
 
@@ -115,6 +119,7 @@ def paper_advective(x: float, beta: float, time: float, norm_L: float) -> float:
 # -- any matrix --------------------------------------------------------------------------------------------------------
 
 
+@expects
 def lemma_series(norm_X: float, norm_E: float) -> float:
     r"""Sharper than the lemma in any submultiplicative norm: :math:`e^{\lVert X\rVert}(e^{\lVert E\rVert}-1)`.
 
@@ -127,6 +132,7 @@ def lemma_series(norm_X: float, norm_E: float) -> float:
     return _exp(norm_X) * (math.expm1(norm_E) if norm_E < 709.0 else math.inf) if norm_E else 0.0
 
 
+@expects
 def lemma_log_norm(norm_E: float, mu_X: float, mu_X_plus_E: float) -> float:
     r"""The logarithmic-norm bound: :math:`\lVert E\rVert e^{\max(\mu(X),\,\mu(X+E))}`.
 
@@ -145,6 +151,7 @@ def lemma_log_norm(norm_E: float, mu_X: float, mu_X_plus_E: float) -> float:
 # -- local diffusion ---------------------------------------------------------------------------------------------------
 
 
+@expects
 def local(x: float, time: float, kind: str = "symmetric") -> float:
     r"""Local diffusion :math:`e^{-(\mathbf I-\mathbf V)T}` on undirected graphs; linear in x.
 
@@ -161,6 +168,7 @@ def local(x: float, time: float, kind: str = "symmetric") -> float:
     return min(time * x, 2.0 if kind == "row" else -math.expm1(-2.0 * time))
 
 
+@expects
 def local_sharp(x: float, time: float, kind: str = "symmetric") -> float:
     r"""Local diffusion :math:`e^{-(\mathbf I-\mathbf V)T}`, the best bound in x and T; never above :func:`local`.
 
@@ -181,6 +189,7 @@ def local_sharp(x: float, time: float, kind: str = "symmetric") -> float:
 # -- advective diffusion: the replacement for the paper's theorem ------------------------------------------------------
 
 
+@expects
 def exponential(x: float, beta: float, time: float, growth: float) -> float:
     r"""Statements (i) and (ii): :math:`\lVert e^{-L'T}-e^{-LT}\rVert\le\beta T x\, e^{gT}`.
 
@@ -194,6 +203,7 @@ def exponential(x: float, beta: float, time: float, growth: float) -> float:
     return beta * time * x * _exp(growth * time) if beta * time * x else 0.0
 
 
+@expects
 def normalized_exponential(x: float, beta: float, time: float) -> float:
     r"""Statement (ii), normalised, for V = D⁻¹A in the infinity norm: :math:`\min(\beta T x, 2)`.
 
@@ -208,6 +218,7 @@ def normalized_exponential(x: float, beta: float, time: float) -> float:
     return min(beta * time * x, 2.0)
 
 
+@expects
 def resolvent(x: float, beta: float, theta: float, growth: float) -> float:
     r"""Statement (iii): :math:`\lVert L_h'^{-1}-L_h^{-1}\rVert\le\beta x/(\theta-g)^2` for θ > g, L_h = θI + L.
 
@@ -223,6 +234,7 @@ def resolvent(x: float, beta: float, theta: float, growth: float) -> float:
     return beta * x / gap / gap  # not gap², which can underflow to 0
 
 
+@expects
 def powers(x: float, beta: float, order: int, norm_P: float) -> float:
     r"""Statement (iv): :math:`\lVert P'^k-P^k\rVert\le k\,\beta x\,\max(\lVert P\rVert,\lVert P'\rVert)^{k-1}`.
 
@@ -245,6 +257,7 @@ def powers(x: float, beta: float, order: int, norm_P: float) -> float:
         return math.inf
 
 
+@expects
 def first_order_error(x: float, beta: float, time: float, growth: float) -> float:
     r"""Statement (v): the first-order term :math:`\mathcal L_{\exp}(-LT)[\beta T\Delta V]` is wrong by at most
 
@@ -261,6 +274,7 @@ def first_order_error(x: float, beta: float, time: float, growth: float) -> floa
     return 0.5 * size * size * _exp(growth * time) if size else 0.0
 
 
+@expects
 def multilayer(x: float, times: Sequence[float], inputs: Sequence[float], lipschitz: Sequence[float]) -> float:
     r"""K layers of local diffusion (symmetric) with transformations φ_k between: linear in x, exponential in depth.
 

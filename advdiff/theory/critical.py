@@ -5,10 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_nonnegative
+from advdiff.checks import check_edge_index, check_nonnegative, expects
 from advdiff.operators.graph import normalize_adjacency
 
 
+@expects
 def critical_theta(
     edge_index: Tensor, num_nodes: int, beta: float, kind: str = "symmetric", *, steps: int = 100
 ) -> float:
@@ -31,6 +32,7 @@ def critical_theta(
         0.5
     """
     check_nonnegative("beta", beta)
+    check_edge_index(edge_index, num_nodes)
     weight = torch.ones(edge_index.size(1), dtype=torch.float64, device=edge_index.device)
     V = normalize_adjacency(edge_index, num_nodes, weight, kind=kind)
     z = weight.new_ones(num_nodes, 1)

@@ -20,7 +20,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_finite, check_floating, check_nonnegative, check_rows, has_values
+from advdiff.checks import (
+    check_choice,
+    check_finite,
+    check_floating,
+    check_nonnegative,
+    check_precision,
+    check_rows,
+    expects,
+    has_values,
+)
 
 NORMS = ("frobenius", "spectral")
 
@@ -43,6 +52,7 @@ def _pair(first_name: str, first: Tensor, second_name: str, second: Tensor) -> t
     return _matrix(first_name, first), _matrix(second_name, second)
 
 
+@expects
 def risk(prediction: Tensor, label: Tensor, bound: float | None = None) -> Tensor:
     r"""The error on one graph, :math:`l(\hat Y, Y) = \frac1N \sum_u \min(\lVert \hat y_u - y_u \rVert_2, B)`.
 
@@ -67,6 +77,7 @@ def risk(prediction: Tensor, label: Tensor, bound: float | None = None) -> Tenso
     return distance.mean()
 
 
+@expects
 def lipschitz_constant(
     num_nodes: int, *, loss: float = 1.0, decoder: float = 1.0, norm: str = "frobenius", width: int | None = None
 ) -> float:
@@ -99,6 +110,7 @@ def lipschitz_constant(
     return constant * math.sqrt(min(num_nodes, width))
 
 
+@expects
 def model_term(Z: Tensor, other: Tensor, *, loss: float = 1.0, decoder: float = 1.0, norm: str = "frobenius") -> Tensor:
     r"""L₁ ‖Z(T; A') − Z(T; A)‖ for one pair of graphs; its mean over pairs is D_ood-model.
 
@@ -116,6 +128,7 @@ def model_term(Z: Tensor, other: Tensor, *, loss: float = 1.0, decoder: float = 
     return constant * torch.linalg.matrix_norm(other - Z, order)
 
 
+@expects
 def label_term(Y: Tensor, other: Tensor, *, loss: float = 1.0) -> Tensor:
     r"""L₂ ‖Y' − Y‖_F with L₂ = L_ℓ/√N for one pair of graphs; its mean over pairs is D_ood-label.
 
@@ -126,6 +139,23 @@ def label_term(Y: Tensor, other: Tensor, *, loss: float = 1.0) -> Tensor:
         tensor(1.)
     """
     return model_term(*_pair("Y", Y, "other", other), loss=loss)
+
+
+def nodewise_residual(residual: Tensor, other: Tensor) -> Tensor:
+    r"""(1/N) Σ_u ‖r'_u − r_u‖₂ for residuals r = Ŷ − Y and r' = Ŷ' − Y' of a pair: the residual bound, node by node.
+
+    \|gap\| is at most this, this at most ``Decomposition.residual`` (which takes the root of a mean square, by
+    Cauchy–Schwarz), and at most l(Ŷ, Y) + l(Ŷ', Y') without a largest loss. So where the loss has grown ρ-fold, the
+    bound is at most (ρ + 1)/(ρ − 1) times the gap.
+
+    Example:
+        >>> import torch
+        >>> from advdiff.theory import gap
+        >>> gap.nodewise_residual(torch.tensor([0.0, 0.0]), torch.tensor([2.0, 0.0]))
+        tensor(1.)
+    """
+    residual, other = _pair("residual", residual, "other", other)
+    return (other - residual).norm(dim=1).mean()
 
 
 @dataclass(frozen=True)
@@ -159,6 +189,7 @@ class Decomposition:
         return self.model + self.label
 
 
+@expects
 def decompose(
     readout: Readout, Z: Tensor, label: Tensor, Z_new: Tensor, label_new: Tensor, bound: float | None = None
 ) -> Decomposition:
@@ -203,6 +234,7 @@ class Readout:
 
     def __call__(self, Z: Tensor) -> Tensor:
         check_rows("weight", self.weight, Z.size(-1))
+        check_precision("Z", Z, self.weight)
         return Z @ self.weight + self.bias
 
     @property
@@ -211,6 +243,7 @@ class Readout:
         return torch.linalg.matrix_norm(self.weight, 2)
 
 
+@expects
 def fit_readout(Z: Tensor, label: Tensor, ridge: float = 1e-3) -> Readout:
     r"""The decoder that fits the labels of one graph best, in closed form.
 
@@ -230,6 +263,7 @@ def fit_readout(Z: Tensor, label: Tensor, ridge: float = 1e-3) -> Readout:
     check_nonnegative("ridge", ridge)
     Z, label = _matrix("Z", Z), _matrix("label", label)
     check_rows("label", label, Z.size(0))
+    check_precision("label", label, Z)
     centre, level = Z.mean(0), label.mean(0)
     penalty = math.sqrt(ridge * Z.size(0)) * torch.eye(Z.size(1), dtype=Z.dtype, device=Z.device)
     Q, R = torch.linalg.qr(torch.cat([Z - centre, penalty]))
@@ -242,6 +276,7 @@ def fit_readout(Z: Tensor, label: Tensor, ridge: float = 1e-3) -> Readout:
     return Readout(weight, level - centre @ weight)
 
 
+@expects
 def deviation(num_graphs: int, delta: float = 0.05, bound: float = 1.0) -> float:
     r"""Hoeffding's bound of \|R − R_emp\| for one fixed model, with probability 1 − δ: B √(ln(2/δ) / (2 N_tr)).
 

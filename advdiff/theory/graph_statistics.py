@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from advdiff.checks import check_edge_index, expects
 from advdiff.operators.graph import normalize_adjacency
 
 
@@ -40,6 +41,7 @@ class Summary:
     clustering: float
 
 
+@expects
 def summary(edge_index: Tensor, num_nodes: int) -> Summary:
     """Describe a graph, or all graphs of a batch together; each edge may be given in one direction or in both.
 
@@ -48,6 +50,7 @@ def summary(edge_index: Tensor, num_nodes: int) -> Summary:
         >>> summary(torch.tensor([[0, 1, 2, 2], [1, 2, 0, 3]]), 5)
         Summary(nodes=5, edges=4, mean_degree=1.6, max_degree=3, isolated=0.2, clustering=0.6)
     """
+    check_edge_index(edge_index, num_nodes)
     source, target = edge_index.cpu().numpy()
     apart = source != target
     ends = np.sort(np.stack([source[apart], target[apart]]), axis=0)
@@ -69,6 +72,7 @@ def summary(edge_index: Tensor, num_nodes: int) -> Summary:
     )
 
 
+@expects
 def degrees(edge_index: Tensor, num_nodes: int) -> Tensor:
     """The in-degree of every node, [N].
 
@@ -77,9 +81,11 @@ def degrees(edge_index: Tensor, num_nodes: int) -> Tensor:
         >>> degrees(torch.tensor([[0, 1, 2], [1, 2, 1]]), 3)
         tensor([0, 2, 1])
     """
+    check_edge_index(edge_index, num_nodes)
     return torch.bincount(edge_index[1], minlength=num_nodes)
 
 
+@expects
 def spectral_density(
     edge_index: Tensor, num_nodes: int, points: Tensor, *, moments: int = 64, probes: int = 8, seed: int = 0
 ) -> Tensor:

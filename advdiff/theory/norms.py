@@ -10,7 +10,7 @@ import scipy.sparse.linalg
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_finite, check_floating, has_values
+from advdiff.checks import check_finite, check_floating, expects, has_values
 from advdiff.operators.attention import Attention
 
 NORMS = ("spectral", "infinity")
@@ -19,6 +19,7 @@ _LANCZOS_VECTORS = 48
 Product = Callable[[np.ndarray], np.ndarray]
 
 
+@expects
 def spectral_norm(product: Product, transposed: Product, size: int, *, tol: float = 1e-8) -> float:
     r"""‖M‖₂, the square root of the largest eigenvalue of MᵀM, from y ↦ My and y ↦ Mᵀy alone.
 
@@ -66,6 +67,7 @@ def _check_products(values: np.ndarray) -> None:
         raise ValueError("the products hold NaN or infinite entries, so there is no norm; choose a shorter time.")
 
 
+@expects
 def log_norm(M: Tensor | Attention) -> float:
     r"""The logarithmic norm :math:`\mu_2(\mathbf M) = \lambda_{\max}\bigl((\mathbf M + \mathbf M^\top)/2\bigr)`.
 

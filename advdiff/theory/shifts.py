@@ -12,7 +12,7 @@ import scipy.sparse
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_edge_index, has_values
+from advdiff.checks import check_choice, check_edge_index, expects, has_values
 from advdiff.datasets.causal.block_model import (
     NUM_GRAPHS,
     SHIFTS,
@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 
+@expects
 def shift_size(V: Velocity, other: Velocity, norm: str = "spectral", *, tol: float = 1e-8) -> float:
     r"""The size of a shift: ‖V' − V‖₂, for the symmetric normalisation the paper's x = ‖ΔÃ‖₂; at most 2 there.
 
@@ -71,6 +72,7 @@ def shift_size(V: Velocity, other: Velocity, norm: str = "spectral", *, tol: flo
     return _spectral_norm(difference, tol)
 
 
+@expects
 def adjacency_shift(edge_index: Tensor, other: Tensor, num_nodes: int, *, tol: float = 1e-8) -> float:
     """‖A' − A‖₂ of the adjacency matrices themselves, computed like :func:`shift_size`.
 
@@ -113,6 +115,7 @@ def _check_edges(*chosen: Environment) -> None:
             raise ValueError(f"{environment} has no edges; give it a positive edge probability.")
 
 
+@expects
 def population_shift(first: Environment, second: Environment) -> float:
     r"""The shift of the environments themselves, to which x tends for N → ∞, whatever the dice.
 
@@ -133,6 +136,7 @@ def population_shift(first: Environment, second: Environment) -> float:
     return float(torch.linalg.eigvalsh(kernel).abs().max()) / len(kernel)
 
 
+@expects
 def sampling_noise(first: Environment, second: Environment, num_nodes: int, *, common: bool) -> float:
     r"""σ, the standard deviation that the dice give to a row of ΔÃ; 2σ is the shift where the environments are equal.
 
@@ -159,6 +163,7 @@ def sampling_noise(first: Environment, second: Environment, num_nodes: int, *, c
     return math.sqrt(max(float(variance.mean()), 0.0) / num_nodes)
 
 
+@expects
 def predicted_shift(first: Environment, second: Environment, num_nodes: int, *, common: bool) -> float:
     r"""What x = ‖ΔÃ‖₂ will be, from signal x_∞ and noise σ by the law of spiked random matrices.
 

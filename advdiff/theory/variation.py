@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_nonnegative, has_values
+from advdiff.checks import check_choice, check_nonnegative, expects, has_values
 from advdiff.operators import Generator
 from advdiff.propagation.exponential import exponential
 from advdiff.theory.norms import NORMS, Product, spectral_norm
@@ -42,6 +42,11 @@ def _check_pair(L: Generator, other: Generator) -> None:
         raise ValueError(f"the generators have heads={first} and heads={second}; give both the same coupling.")
 
 
+#: Of the quadrature in :func:`first_order`, whose points are found by a dense eigenvalue problem.
+LONGEST_TIME = 100.0
+
+
+@expects
 def difference(L: Generator, other: Generator, Z: Tensor, f: Function = _closed_form) -> Tensor:
     """f(L')Z − f(L)Z, where L' is ``other``: what the change of the graph does to the representation of Z.
 
@@ -59,6 +64,7 @@ def difference(L: Generator, other: Generator, Z: Tensor, f: Function = _closed_
     return f(other, Z) - f(L, Z)
 
 
+@expects
 def relative(L: Generator, other: Generator, Z: Tensor, f: Function = _closed_form) -> float:
     """The relative variation ‖Z(T; A') − Z(T; A)‖_F / ‖Z(T; A)‖_F.
 
@@ -81,6 +87,7 @@ def relative(L: Generator, other: Generator, Z: Tensor, f: Function = _closed_fo
     return float((f(other, Z) - before).norm()) / size
 
 
+@expects
 def operator(L: Generator, other: Generator, f: Function = _closed_form, norm: str = "spectral") -> float:
     r"""‖f(L') − f(L)‖, the largest variation over all Z of length one; with several heads, the largest of all.
 
@@ -100,6 +107,7 @@ def operator(L: Generator, other: Generator, f: Function = _closed_form, norm: s
     return _norm(lambda Z: difference(L, other, Z, f), lambda Z: difference(L.T, other.T, Z, f), L, norm)
 
 
+@expects
 def first_order(L: Generator, other: Generator, Z: Tensor, time: float = 1.0) -> Tensor:
     r"""The Fréchet derivative of the closed form in the direction of the change, applied to Z.
 
@@ -121,6 +129,9 @@ def first_order(L: Generator, other: Generator, Z: Tensor, time: float = 1.0) ->
     """
     _check_pair(L, other)
     check_nonnegative("time", time)
+    time = float(time)
+    if time > LONGEST_TIME:
+        raise ValueError(f"time is {time:g}; the integral over it is taken up to {LONGEST_TIME:g}.")
     spread = L.propagator.spread(Z).expand(-1, L.propagator.heads, -1)
     nodes, weights = np.polynomial.legendre.leggauss(12 + 6 * math.ceil(time))
     total = torch.zeros_like(spread)
@@ -130,6 +141,7 @@ def first_order(L: Generator, other: Generator, Z: Tensor, time: float = 1.0) ->
     return L.propagator.restore(total, Z)
 
 
+@expects
 def first_order_operator(L: Generator, other: Generator, time: float = 1.0, norm: str = "spectral") -> float:
     """The norm of :func:`first_order` as an operator on Z.
 

@@ -63,6 +63,25 @@
       }
   }
 
+  // Formulas take more or less room than their source. So that nothing jumps under the eyes of who reads, the page is
+  // shown when those of the first screen are typeset; the others follow. Fonts are not waited for longer than that.
+  function typesetFirstScreen() {
+    const root = document.documentElement, show = () => root.classList.remove("formulas-pending");
+    root.classList.add("formulas-pending");
+    setTimeout(show, 4000);
+    const isNear = formula => formula.getBoundingClientRect().top < 1.3 * window.innerHeight;
+    window.MathJax.startup = {
+      ...window.MathJax.startup,
+      pageReady: async () => {
+        await window.MathJax.typesetPromise([...document.querySelectorAll(".math")].filter(isNear));
+        await Promise.race([document.fonts.ready, new Promise(resolve => setTimeout(resolve, 300))]);
+        show();
+        await window.MathJax.typesetPromise();
+      },
+    };
+  }
+  if (window.MathJax && !window.MathJax.version) typesetFirstScreen();
+
   window.addEventListener("load", () =>
     (window.MathJax?.startup?.promise ?? Promise.resolve()).then(keepPunctuation).then(reachBoxes));
   document.addEventListener("DOMContentLoaded", () => {
@@ -73,7 +92,6 @@
       element.removeAttribute("aria-label");
     for (const summary of document.querySelectorAll(".bd-links .has-children > details > summary"))
       summary.setAttribute("aria-label", `Pages of ${summary.closest("li").querySelector("a").textContent.trim()}`);
-    for (const icon of document.querySelectorAll(".theme-switch-button [title]")) icon.removeAttribute("title");
     if (document.querySelector('[type="application/vnd.jupyter.widget-view+json"]'))
       new MutationObserver(nameWidgets).observe(document.body, { childList: true, subtree: true });
   });

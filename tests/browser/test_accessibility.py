@@ -10,6 +10,7 @@ from tools.chromium import Browser
 AXE = built_book.ROOT / "_build" / "test_assets" / "axe.min.js"
 PAGES = [
     "book/index.html",
+    "notebooks/playground.html",
     "notebooks/02_advective_diffusion.html",
     "notebooks/05_perturbation_bounds.html",
     "notebooks/09_tuning_and_ablations.html",

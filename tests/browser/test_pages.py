@@ -50,6 +50,10 @@ CONTROLS = "[role=slider], input[type=range], select"
 FIGURES = """
 return [...document.querySelectorAll(".cell_output")].filter(output => output.querySelector(arguments[0]));
 """
+# Those of a folded panel cannot be moved.
+SHOWN_CONTROLS = """
+return [...arguments[0].querySelectorAll(arguments[1])].filter(control => control.checkVisibility());
+"""
 # What a figure shows, its controls and their read-outs left out.
 SHOWN = """
 const visible = element => element.getClientRects().length > 0;
@@ -112,7 +116,7 @@ def test_interactive_figures_answer(page: Browser) -> None:
     figures = page.run(FIGURES, CONTROLS)
     assert len(figures) >= views, "a widget is not drawn, or has no control"
     for number, figure in enumerate(figures):
-        for control in page.run("return [...arguments[0].querySelectorAll(arguments[1])]", figure, CONTROLS):
+        for control in page.run(SHOWN_CONTROLS, figure, CONTROLS):
             label = page.run("return arguments[0].parentElement.closest('.jupyter-widgets')?.innerText", control)
             assert answers(page, figure, control), f"figure {number + 1}: nothing follows the control {label!r}"
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from advdiff.datasets.causal import block_model
 from advdiff.datasets.causal.block_model import Environment, Randomness, sample_graph
 from advdiff.datasets.causal.mechanism import Mechanism
 
@@ -100,3 +101,18 @@ def test_bad_input():
         Mechanism.draw(dice(0), TRAIN, 1)
     with pytest.raises(ValueError, match="pass its edge_index"):
         Mechanism.draw(dice(0), TRAIN, 10).labels(torch.rand(3), None)
+
+
+@pytest.mark.parametrize("shift", block_model.SHIFTS)
+def test_labels_of_ever_larger_graphs_tend_to_their_limit(shift):
+    first, *_, last = block_model.environments(shift)
+    mechanism = Mechanism.draw(torch.Generator().manual_seed(0), first, 500)
+    for environment in (first, last):
+        distance = []
+        for nodes in (300, 4000):
+            dice = block_model.Randomness.draw(nodes, torch.Generator().manual_seed(1), ceiling=0.2)
+            labels = mechanism.labels(dice.latent, block_model.sample_graph(environment, dice))
+            distance.append(float((labels - mechanism.limit_labels(dice.latent, environment)).square().mean().sqrt()))
+        assert distance[1] < 0.5 * distance[0] and distance[1] < 0.3
+    with pytest.raises(ValueError, match="no edges"):
+        mechanism.limit_labels(dice.latent, block_model.Environment(0.0, 0.0, 2))

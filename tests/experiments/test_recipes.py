@@ -5,9 +5,10 @@ import pytest
 from advdiff import nn
 from advdiff.cli.arguments import value
 from advdiff.experiments.budget import BUDGET_FIELDS
-from advdiff.experiments.plan import combinations, resolve
+from advdiff.experiments.plan import combinations, plans, resolve
 from advdiff.experiments.recipe import PROFILES
-from advdiff.experiments.recipes import RECIPES
+from advdiff.experiments.recipes import RECIPES, find
+from advdiff.nn.registry import NEUTRAL
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
@@ -48,3 +49,14 @@ def test_a_switch_is_true_or_false():
         and value("None") is None
         and value("symmetric") == "symmetric"
     )
+
+
+def test_a_setting_that_came_later_leaves_the_keys_of_earlier_plans_alone():
+    """Where it has the value that changes nothing, it is not part of the plan; elsewhere it is."""
+    for model, neutral in NEUTRAL.items():
+        assert neutral.items() <= nn.model_settings(model).items()
+        (plain,) = plans(find("molbace"), model, [0], "quick", {})
+        (said,) = plans(find("molbace"), model, [0], "quick", neutral)
+        assert plain.key == said.key and not neutral.keys() & plain.settings.keys()
+    (other,) = plans(find("molbace"), "graphgps", [0], "quick", {"attention": "softmax"})
+    assert other.settings["attention"] == "softmax"

@@ -12,8 +12,7 @@ from torch import Tensor
 
 import advdiff.nn
 from advdiff import viz
-from advdiff.experiments import RECIPES, Recipe
-from advdiff.nn import GraphModel, build, model_names, model_settings, search_space
+from advdiff.nn import GraphModel, build, model_names, model_settings
 from advdiff.nn.registry import MODELS
 from tests.cases import BATCHED, BY_NAME, CASES, GraphCase, each, some
 from tests.nn.dense import every_task, features, rings
@@ -69,32 +68,6 @@ def close(actual: Tensor, expected: Tensor) -> None:
 def test_names() -> None:
     assert model_names() == NAMES
     assert {name: spec.title for name, spec in MODELS.items()} == viz.NAMES
-
-
-#: Settings of the whole training or of every model: a search varies them for all alike.
-SHARED = {"dropout", "batch_norm", "residual", "hidden_channels", "learning_rate", "weight_decay"}
-
-
-@every_name
-def test_search_spaces(name: str) -> None:
-    """Axes are settings of the model's own, hold its default and can all be built."""
-    space, settings = search_space(name), model_settings(name)
-    assert space and not set(space) & SHARED
-    for setting, values in space.items():
-        assert settings[setting] in values and len(set(values)) == len(values) >= 2, setting
-        for value in values:
-            build(name, WIDTH, 16, OUT, **{setting: value})
-    space.clear()
-    assert search_space(name)
-
-
-@pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
-def test_search_spaces_hold_the_grids_of_the_paper(recipe: Recipe) -> None:
-    for name in ("advdifformer-s", "advdifformer-i"):
-        space = search_space(name)
-        for setting, values in recipe.grid.items():
-            if setting in model_settings(name) and setting not in SHARED:
-                assert set(values) <= set(space[setting]), (name, setting)
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not n.startswith(("advdifformer", "diff-"))])
@@ -160,6 +133,7 @@ BAD_SETTINGS = [
     ("a-dgn", {"num_layers": 0}, "num_layers is 0"),
     ("a-dgn", {"epsilon": 0.0}, "epsilon is 0; it must be positive"),
     ("graphgps", {"walk_length": -1}, "walk_length is -1"),
+    ("graphgps", {"attention": "linear"}, "unknown attention 'linear'; choose one of: performer, softmax"),
     ("graphgps", {"local": "gat"}, "unknown local 'gat'; choose one of: auto, gcn, gine"),
     ("sgformer", {"graph_weight": 1.5}, r"graph_weight is 1.5; it must lie in \[0, 1\]"),
     ("sgformer", {"attention_layers": 0}, "attention_layers is 0"),
@@ -453,5 +427,5 @@ def test_every_model_learns(name: str) -> None:
 def test_public_names() -> None:
     assert set(advdiff.nn.__all__) == {
         *("AdvDIFFormer", "AdvDiffConv", "GraphModel", "attention_maps"),
-        *("build", "model_names", "model_settings", "search_space"),
+        *("build", "model_names", "model_settings"),
     }

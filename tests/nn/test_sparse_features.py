@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from advdiff.nn import build, model_names
-from advdiff.nn import model as module
 from tests.cases import BY_NAME
+from tests.nn.test_synchronisations import looks
 
 EDGES = BY_NAME["undirected"].edge_index  # 8 nodes
 WIDTH = 12
@@ -57,13 +57,13 @@ def test_a_changed_matrix_is_noticed() -> None:
 
 def test_the_transpose_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    original = module.recall
-    monkeypatch.setattr(module, "recall", lambda *given: made.append(original(*given)) or made[-1])
-    x = features().to_sparse_csr()
+    original = Tensor.to_sparse_csr
+    monkeypatch.setattr(Tensor, "to_sparse_csr", lambda self: made.append(self) or original(self))
+    x = original(features())
     model = build("mlp", WIDTH, 4, 1).double()
     for _ in range(3):
         model(x, EDGES).sum().backward()
-    assert len(made) == 3 and made[0] is made[1] is made[2]
+    assert len(made) == 1
 
 
 def test_features_that_need_a_gradient_get_it() -> None:
@@ -80,3 +80,34 @@ def test_refused() -> None:
     bad.values()[0] = float("nan")
     with pytest.raises(ValueError, match="x holds 1 NaN"):
         model(bad, EDGES)
+
+
+@pytest.mark.parametrize("column", [100_000, 7, 4, -1, -5])
+def test_a_column_outside_of_the_matrix_is_refused(column: int) -> None:
+    """torch multiplies with whatever lies there, or crashes."""
+    x = torch.sparse_csr_tensor([0, 1, 2, 3], [0, 1, column], torch.ones(3), (3, 4), check_invariants=False)
+    edges = torch.tensor([[0, 1], [1, 2]])
+    with pytest.raises(ValueError, match=r"x is a sparse matrix of shape \(3, 4\) whose indices point outside"):
+        build("mlp", 4, 8, 1)(x, edges)
+
+
+@pytest.mark.parametrize("pointers", [[0, 1, 2, 9], [1, 1, 2, 3], [0, 2, 1, 3], [0, 1, 2, -3]], ids=str)
+def test_bad_row_pointers_are_refused(pointers: list[int]) -> None:
+    x = torch.sparse_csr_tensor(pointers, [0, 1, 2], torch.ones(3), (3, 4), check_invariants=False)
+    with pytest.raises(ValueError, match="indices point outside"):
+        build("mlp", 4, 8, 1)(x, torch.tensor([[0, 1], [1, 2]]))
+
+
+def test_an_index_changed_after_the_first_call_is_refused() -> None:
+    """The layer multiplies with its own copy, so that the check and the product see the same matrix."""
+    x, model = features().to_sparse_csr(), build("mlp", WIDTH, 4, 1).double()
+    model(x, EDGES)
+    x.col_indices().numpy()[0] = 10**6
+    with pytest.raises(ValueError, match="indices point outside"):
+        model(x, EDGES)
+
+
+def test_a_good_matrix_is_checked_once() -> None:
+    x, model = features().to_sparse_csr(), build("mlp", WIDTH, 4, 1).double()
+    model(x, EDGES)
+    assert looks(lambda: model(x, EDGES)) == 1

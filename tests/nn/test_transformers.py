@@ -118,6 +118,24 @@ def test_graphgps_layer_is_that_of_pyg_on_one_graph(heads: int, training: bool) 
     torch.testing.assert_close(run(ours, case), twin(theirs, ours)(state(case), case.edge_index))
 
 
+@some("undirected", "batch_with_one_node_graph")
+@heads_1_and_3
+def test_graphgps_layer_with_softmax_is_that_of_pyg(case: GraphCase, heads: int) -> None:
+    batch = None if case.batch is None else torch.tensor(case.batch)
+    ours = GPSLayer(WIDTH, GCN(WIDTH), heads, attention="softmax").eval()
+    theirs = GPSConv(WIDTH, GCNConv(WIDTH, WIDTH), heads).eval()
+    torch.testing.assert_close(run(ours, case), twin(theirs, ours)(state(case), case.edge_index, batch))
+
+
+def test_softmax_attention_of_graphgps_takes_a_graph_without_nodes() -> None:
+    """The second graph of three is empty; its softmax is over nothing, and must not spoil the gradients."""
+    model = build("graphgps", WIDTH, 8, 2, attention="softmax", task="graph")
+    x, batch = torch.randn(5, WIDTH), torch.tensor([0, 0, 0, 2, 2])
+    out = model(x, torch.tensor([[0, 1, 3], [1, 2, 4]]), batch=batch)
+    out.sum().backward()
+    assert out.isfinite().all() and all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
 @pytest.mark.parametrize("edge_dim", [3, None])
 @some("undirected", "directed", "isolated", "duplicates", "batch_with_one_node_graph")
 def test_gine_is_that_of_pyg(case: GraphCase, edge_dim: int | None) -> None:

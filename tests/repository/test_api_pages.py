@@ -25,6 +25,7 @@ PAGES = sorted((ROOT / "book" / "api").glob("*.md"))
 CONTRACT = ("advdiff", "advdiff.nn", "advdiff.datasets", "advdiff.experiments", "advdiff.results", "advdiff.viz")
 CONTRACT_MODULES = (
     *(f"advdiff.theory.{name}" for name in ("bounds", "gap", "graph_statistics", "norms", "shifts", "variation")),
+    *(f"advdiff.theory.{name}" for name in ("advection_law", "spectral_measure")),
     "advdiff.claims",
 )
 #: Modules without a page of their own, and why.

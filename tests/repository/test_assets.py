@@ -22,10 +22,12 @@ def test_pages_load_only_fetched_browser_code() -> None:
     fetched_folder, own_folder = (ROOT / folder for folder in config["html_static_path"])
     assert fetched_folder == fetch_assets["ASSETS"]
     own = {*config["html_css_files"], *(name for name in config["html_js_files"] if isinstance(name, str))}
-    assert {path.name for path in own_folder.iterdir()} == own
+    widgets = set(config["nb_ipywidgets_js"])
+    assert {path.name for path in own_folder.iterdir()} == own | {"local_widgets.js"}
     assert text_of("Makefile").count(f"ASSETS := _build/assets/{fetch_assets['STAMP']}\n") == 1
     fetched = {target for package in fetch_assets["PACKAGES"] for target in package.files.values()}
-    assert {config["mathjax_path"], *config["nb_ipywidgets_js"]} <= fetched
+    assert {config["mathjax_path"], *widgets - {"local_widgets.js"}} <= fetched
+    assert "widgets/anywidget.js" in fetched and "widgets/anywidget.js" in text_of("book/_static/local_widgets.js")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for npm is a shell script")

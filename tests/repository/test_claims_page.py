@@ -15,7 +15,7 @@ import nbformat
 import pytest
 import yaml
 
-from advdiff.claims import MIME_TYPE, VERDICTS, Claim, Ledger
+from advdiff.claims import MIME_TYPE, MISPRINT, VERDICTS, Claim, Ledger
 from tools import gather_claims
 from tools.gather_claims import PAGE, PICTURE, Chapter
 
@@ -48,7 +48,10 @@ def notebook(path: Path, ledger: Ledger, title: str = "A chapter", *, text: str 
 
 def ledger_of(chapter: int, **changes: str) -> Ledger:
     ledger = Ledger(chapter)
-    texts = {"statement": "a", "source": "Section 1", "measured": "b", "verdict": "holds"} | changes
+    paper = {"place": "Section 1", "label": "sec:one", "phrase": "as is"}
+    if changes.get("verdict") == "fails":
+        paper["charitable"] = "c"
+    texts = {"statement": "a", "measured": "b", "verdict": "holds"} | ({} if "source" in changes else paper) | changes
     ledger.record(**texts, evidence=True)  # type: ignore[arg-type]
     return ledger
 
@@ -68,7 +71,16 @@ def test_there_are_enough_claims_and_each_has_a_verdict(claims: list[Claim]) -> 
     assert len(claims) >= 35
     assert {claim.verdict for claim in claims} <= set(VERDICTS)
     for claim in claims:
-        assert claim.statement and claim.source and claim.measured, claim.number
+        assert claim.statement and claim.where and claim.measured, claim.number
+
+
+def test_misprints_are_in_the_errata_and_not_on_the_page(chapters: list[Chapter]) -> None:
+    page = (ROOT / PAGE).read_text(encoding="utf-8")
+    misprints = [c for chapter in chapters for c in chapter.ledger.claims if c.verdict == MISPRINT]
+    assert misprints and all(claim.of_the_paper for claim in misprints)
+    assert f"({len(misprints)} of them were checked by a cell)" in page
+    for claim in misprints:
+        assert f"(claim-{claim.number.replace('.', '-')})=" not in page, claim.number
 
 
 def test_numbers_are_unique_and_every_notebook_has_claims(chapters: list[Chapter], claims: list[Claim]) -> None:
@@ -92,9 +104,9 @@ def test_make_notebooks_gathers_the_claims() -> None:
 def test_a_verdict_in_the_json_alone_that_changes_fails_nbval(tmp_path: Path) -> None:
     pytest.importorskip("nbval")
     source = "from advdiff.claims import Ledger\nledger = Ledger(1)\n" + (
-        "ledger.record('a', source='Section 1', measured='b', verdict='holds', evidence=True)\nledger"
+        "ledger.record('a', source='this chapter', measured='b', verdict='holds', evidence=True)\nledger"
     )
-    data = ledger_of(1)._repr_mimebundle_()
+    data = ledger_of(1, source="this chapter")._repr_mimebundle_()
 
     def nbval() -> subprocess.CompletedProcess[str]:
         output = nbformat.v4.new_output("execute_result", data, execution_count=1)
@@ -181,6 +193,9 @@ def test_no_text_is_taken_for_markup(claims: list[Claim]) -> None:
     renderer = pytest.importorskip("markdown_it.renderer").RendererHTML
     book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["parse"]["myst_enable_extensions"]
     parser = create(config(enable_extensions=set(book)), renderer)
-    for text in [*LIKE_MARKUP, *(text for claim in claims for text in (claim.statement, claim.source, claim.measured))]:
+    for text in [
+        *LIKE_MARKUP,
+        *(text for claim in claims for text in (claim.statement, claim.where, claim.measured, claim.charitable or "c")),
+    ]:
         shown = html.unescape(parser.render(f"- {gather_claims.markdown(text)}"))
         assert shown == f"<ul>\n<li>{text}</li>\n</ul>\n"

@@ -12,6 +12,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tools import lock
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
@@ -61,11 +63,28 @@ def test_environment_yml_installs_the_same_thing() -> None:
     assert conda.keys() == {"python", "pip", "make", "nodejs"}, "everything else comes through constraints.txt"
     assert conda["python"] in PYTHONS
     assert Requirement(f"python{PROJECT['requires-python']}").specifier.contains(conda["python"])
-    packages = [line for line in pip if not line.startswith("--extra-index-url ")]
-    assert packages == ["-c constraints.txt", "-e .[book,test,data]"]
+    assert pip == ["-c constraints.txt", "-e .[book,test,data]"], "a second index could serve any of the packages"
 
 
-def test_makefile_installs_every_extra_but_npm() -> None:
-    match = re.search(r"^EXTRAS := (\S+)$", text_of("Makefile"), re.MULTILINE)
-    assert match is not None
-    assert {*match[1].split(","), "npm"} == set(EXTRAS), "npm is installed only where the system has none"
+def test_the_lock_has_every_extra_but_npm() -> None:
+    assert {*lock.EXTRAS, "npm"} == set(EXTRAS), "npm is installed only where the system has none"
+
+
+def test_the_lock_holds_the_pins_with_hashes() -> None:
+    """All that is pinned but torch, whose hash depends on where it comes from."""
+    text = text_of("requirements.lock").replace("\\\n", " ")
+    locked = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert len(locked) > 150 and all(re.search(r"--hash=sha256:[0-9a-f]{64}", line) for line in locked)
+    pins = {line.split(" ")[0] for line in text_of("constraints.txt").splitlines() if not line.startswith("#")}
+    build = {canonicalize_name(Requirement(lock.BUILD.strip()).name)}
+    versions = {line.split(" ")[0] for line in locked if line.split("==")[0] not in build}
+    assert versions <= pins, f"run python -m tools.lock: {sorted(versions - pins)}"
+    assert not any(lock.WITHOUT.match(line) for line in locked)
+    names = {line.split("==")[0] for line in locked}
+    for each in [*PROJECT["dependencies"], *(line for extra in lock.EXTRAS for line in EXTRAS[extra])]:
+        name = canonicalize_name(Requirement(each).name)
+        assert name in names or name == "torch", f"{name} is not in requirements.lock: run python -m tools.lock"
+
+
+def test_make_installs_by_the_lock() -> None:
+    assert "pip install --no-deps --require-hashes -r requirements.lock" in text_of("Makefile")

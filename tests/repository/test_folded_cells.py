@@ -15,6 +15,7 @@ from tools import fold_cells
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+THEORY = ("01", "02", "03", "04", "05", "06", "07", "16")
 RECORD = "ledger.record('a', source='b', measured='c', verdict='holds', evidence=True)"
 
 
@@ -35,6 +36,14 @@ def test_folded_cells_record_the_claims_of_the_ledger(path: Path) -> None:
     cells = [c for c in json.loads(path.read_text(encoding="utf-8"))["cells"] if c["cell_type"] == "code"]
     (ledger,) = [o["data"][MIME_TYPE] for c in cells for o in c["outputs"] if MIME_TYPE in o.get("data", {})]
     assert sum(fold_cells.count_claims("".join(cell["source"])) for cell in cells) == len(ledger)
+
+
+@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.stem[:2] in THEORY], ids=lambda path: path.stem)
+def test_a_visible_cell_of_the_theory_has_at_most_40_lines(path: Path) -> None:
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        folded = any(tag.startswith(("hide-", "remove-")) for tag in cell["metadata"].get("tags", []))
+        source = "".join(cell["source"])
+        assert cell["cell_type"] != "code" or folded or source.count("\n") < 40, source.partition("\n")[0]
 
 
 def test_lines_number_the_claims_and_follow_an_insertion() -> None:

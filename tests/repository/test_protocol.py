@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from advdiff import nn
 from advdiff.experiments import read
 from advdiff.experiments.protocol import read_protocol
 from advdiff.experiments.recipes import find
@@ -33,6 +34,16 @@ def test_every_model_of_a_study_has_as_many_candidates(study):
             possible *= len(set(map(str, values)))
         assert len(PROTOCOL.candidates(study, model)) == study.candidates <= possible
     assert study.search_seed not in study.seeds and len(study.seeds) >= 5
+
+
+@pytest.mark.parametrize("model", [name for name in PROTOCOL.axes if name != "all"])
+def test_every_value_of_an_axis_can_be_built_and_the_default_is_among_them(model):
+    settings = nn.model_settings(model)
+    for axis, values in PROTOCOL.axes[model].items():
+        assert settings[axis] in values and len(set(values)) == len(values) >= 2, axis
+        assert axis not in PROTOCOL.axes["all"], axis
+        for value in values:
+            nn.build(model, 4, 16, 2, **{axis: value})
 
 
 @pytest.mark.parametrize("experiment", ["twitch", "arxiv", "dppin", "molbace", "molsider", "ham"])

@@ -289,3 +289,15 @@ NAN = torch.full((3,), math.nan)
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@given(sizes, seeds)
+def test_nodewise_residual_lies_between_the_gap_and_both_other_bounds(size, seed):
+    nodes, _, width = size
+    r, r_new = normal(dice(seed), 2, nodes, width)
+    by_hand = sum(float((b - a).norm()) for a, b in zip(r, r_new, strict=True)) / nodes
+    found = float(gap.nodewise_residual(r, r_new))
+    losses = [float(gap.risk(each, torch.zeros_like(each))) for each in (r, r_new)]
+    assert found == pytest.approx(by_hand)
+    assert abs(losses[1] - losses[0]) <= found + 1e-12
+    assert found <= min(float(gap.model_term(r, r_new)), sum(losses)) + 1e-12

@@ -62,6 +62,15 @@ class Environment:
         q = self.edge_probability
         return self.p_within / self.blocks / q if q else math.nan
 
+    @property
+    def eigenvalue(self) -> float:
+        """λ = (p₁ − p₂)/(b q), the eigenvalue of W/q on block signals of mean zero (NaN if there are no edges).
+
+        W/q takes a function H of the latents to H̄ + λ(H̄_b − H̄), with its mean H̄ and its mean H̄_b over the own block.
+        """
+        q = self.edge_probability
+        return (self.p_within - self.p_between) / (self.blocks * q) if q else math.nan
+
 
 def environments(shift: str) -> tuple[Environment, ...]:
     """The paper's twelve environments of a shift, graph #1 (training) first (Appendix E.1.1).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +11,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from advdiff.datasets.causal.block_model import Environment, Randomness, sample_graph
+
+Gather = Callable[[Tensor], Tensor]  # H ↦ averages of H over neighbours
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Mechanism:
         scales = dict.fromkeys(("features", "graph", "latent", "label"), unit)
         draft = cls(layers, scales, graph_share)  # its entries are filled one after the other
         for name in ("features", "graph", "latent", "label"):
-            part = draft._part(name, dice.latent, edges)
+            part = draft._part(name, dice.latent, lambda H: _gather(H, edges))
             scales[name] = (part.mean(0), part.std(0).clamp(min=1e-12))
         return draft
 
@@ -65,17 +68,28 @@ class Mechanism:
 
     def labels(self, latent: Tensor, edge_index: Tensor) -> Tensor:
         """Y = r(U, A), [N]: a function of all latents and of the graph."""
-        return self._scaled("label", latent, edge_index).squeeze(1)
+        if edge_index is None:
+            raise ValueError("the labels need the graph; pass its edge_index.")
+        return self._scaled("label", latent, lambda H: _gather(H, edge_index)).squeeze(1)
+
+    def limit_labels(self, latent: Tensor, environment: Environment) -> Tensor:
+        """The labels [N] to which those of ever larger graphs of the environment tend: every average is an expectation.
+
+        GCN's propagation becomes :func:`average_over_blocks`.
+        """
+        if environment.edge_probability == 0.0:
+            raise ValueError(f"{environment} has no edges; give it a positive edge probability.")
+        return self._scaled("label", latent, lambda H: average_over_blocks(H, latent, environment)).squeeze(1)
 
     def _linear(self, name: str, H: Tensor) -> Tensor:
         weight, bias = self.layers[name]
         return H @ weight + bias
 
-    def _scaled(self, name: str, latent: Tensor, edge_index: Tensor | None) -> Tensor:
+    def _scaled(self, name: str, latent: Tensor, gather: Gather | None) -> Tensor:
         mean, deviation = self.scales[name]
-        return (self._part(name, latent, edge_index) - mean) / deviation
+        return (self._part(name, latent, gather) - mean) / deviation
 
-    def _part(self, name: str, latent: Tensor, edge_index: Tensor | None) -> Tensor:
+    def _part(self, name: str, latent: Tensor, gather: Gather | None) -> Tensor:
         H = math.sqrt(12) * (latent.double() - 0.5).unsqueeze(1)
         if name == "features":
             return self._linear("x2", torch.relu(self._linear("x1", H)))
@@ -84,13 +98,29 @@ class Mechanism:
             q, k = (normalize(self._linear(name, H), dim=1) for name in ("query", "key"))
             gathered = (H.sum(0) + q @ (k.T @ H)) / (len(H) + q @ k.sum(0)).unsqueeze(1)  # c_uv ∝ 1 + q̂_u·k̂_v
             return self._linear("d2", (H + gathered) / 2)
-        if edge_index is None:
-            raise ValueError("the labels need the graph; pass its edge_index.")
+        assert gather is not None  # the parts below average over neighbours
         if name == "graph":  # GCN, two layers
-            H = torch.relu(_gather(H @ self.layers["g1"][0], edge_index) + self.layers["g1"][1])
-            return _gather(H @ self.layers["g2"][0], edge_index) + self.layers["g2"][1]
-        graph, alone = (self._scaled(part, latent, edge_index) for part in ("graph", "latent"))
+            H = torch.relu(gather(H @ self.layers["g1"][0]) + self.layers["g1"][1])
+            return gather(H @ self.layers["g2"][0]) + self.layers["g2"][1]
+        graph, alone = (self._scaled(part, latent, gather) for part in ("graph", "latent"))
         return self.graph_share * graph + (1 - self.graph_share) * alone
+
+
+def average_over_blocks(H: Tensor, latent: Tensor, environment: Environment) -> Tensor:
+    r"""The graphon W/q applied to a function of the nodes: H̄ + λ(H̄_b − H̄) with ``environment.eigenvalue`` λ, [N, d].
+
+    The averages are those over the nodes that are there; an equal number of them in each block is exact.
+
+    Example:
+        >>> latent = torch.tensor([0.1, 0.4, 0.6, 0.9])
+        >>> average_over_blocks(torch.tensor([[1.0], [3.0], [0.0], [0.0]]), latent, Environment(0.4, 0.0, 2)).T
+        tensor([[2., 2., 0., 0.]])
+    """
+    block = environment.block(latent)
+    size = torch.bincount(block, minlength=environment.blocks).clamp(min=1).to(H.dtype).unsqueeze(1)
+    within = H.new_zeros(environment.blocks, H.size(1)).index_add_(0, block, H) / size
+    mean = H.mean(0)
+    return mean + environment.eigenvalue * (within[block] - mean)
 
 
 def _gather(H: Tensor, edge_index: Tensor) -> Tensor:

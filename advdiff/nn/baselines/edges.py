@@ -125,7 +125,7 @@ def edges_of(edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, sel
         _remembered,
         [edge_index, edge_weight],
         (num_nodes, self_loops),
-        lambda: Edges(edge_index, num_nodes, edge_weight, self_loops),
+        lambda edge_index, edge_weight: Edges(edge_index, num_nodes, edge_weight, self_loops),
     )
 
 

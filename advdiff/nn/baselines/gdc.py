@@ -94,7 +94,7 @@ class GDC(nn.Linear):
                 _remembered,
                 [edge_index, edge_weight, batch],
                 (z.size(0), z.dtype, self.neighbours, self.prune, *weights),
-                lambda: sparsified(adjacency, weights, self.neighbours, self.prune, batch, z.dtype),
+                lambda *graph: sparsified(adjacency, weights, self.neighbours, self.prune, graph[2], z.dtype),
             )
             return diffused @ z + self.bias
         if self.kernel == "heat":

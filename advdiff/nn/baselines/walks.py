@@ -30,11 +30,14 @@ def return_probabilities(
         [N, K]
     """
 
-    def walk() -> Tensor:
+    def walk(*graph: Tensor | None) -> Tensor:
         found = torch.zeros(num_nodes, length, dtype=dtype, device=edge_index.device)
         if not has_values(edge_index):
             return found
-        step, columns = velocity_of(edge_index, num_nodes, edge_weight, "row"), Columns(num_nodes, batch, found.device)
+        step, columns = (
+            velocity_of(edge_index, num_nodes, edge_weight, "row"),
+            Columns(num_nodes, graph[2], found.device),
+        )
         columns.check_work(step, length, "random-walk encodings", "set walk_length=0 to go without them")
         for numbers, block in columns.blocks(dtype):
             own = torch.nonzero((columns.place >= numbers[0]) & (columns.place <= numbers[-1])).flatten()
