@@ -256,7 +256,9 @@ def check_rows(name: str, tensor: Tensor, num_nodes: int) -> None:
 
 
 def check_nonnegative(name: str, value: float | Tensor) -> None:
-    """Refuse a negative, NaN or infinite number."""
+    """Refuse a negative, NaN, infinite or complex number."""
+    if isinstance(value, Tensor) and value.is_complex():
+        raise ValueError(f"{name} has dtype {value.dtype}; it must be real.")
     if isinstance(value, Tensor) and not must_look_at(value):
         return
     number = float(_worst(value.detach()) if isinstance(value, Tensor) else value)
@@ -273,8 +275,8 @@ def number_of(name: str, value: float | Tensor) -> float:
     """A number, or the value of a tensor with one element (1 on ``meta``, where it has none)."""
     if not isinstance(value, Tensor):
         return float(value)
-    if value.numel() != 1:
-        raise ValueError(f"{name} has shape {tuple(value.shape)}; it must be a single number.")
+    if value.numel() != 1 or value.is_complex():
+        raise ValueError(f"{name} has shape {tuple(value.shape)} and dtype {value.dtype}; it must be a single number.")
     return float(value.detach()) if has_values(value) else 1.0
 
 

@@ -253,7 +253,8 @@ class _Product(torch.autograd.Function):
     def forward(ctx, left, right, beta, entries, Z: Tensor, operator: Propagator) -> Tensor:  # type: ignore[no-untyped-def]
         ctx.operator = operator.detach()
         ctx.beta_shape = None if beta is None else beta.shape
-        ctx.save_for_backward(left, right, beta, entries, Z)
+        ctx.inputs = left, right, beta, entries  # the operator holds them anyway
+        ctx.save_for_backward(Z)
         Z = Z.contiguous()
         return ctx.operator.add_product_(torch.empty_like(Z), Z, keep=0.0)
 
@@ -265,8 +266,10 @@ class _Product(torch.autograd.Function):
             def product(*tensors):  # type: ignore[no-untyped-def]
                 return [plain_product(with_tensors(operator, *tensors[:4]), tensors[4])]
 
-            return *replayed_gradient(product, ctx.saved_tensors, [grad], ctx.needs_input_grad[:5]), None
-        Z = ctx.saved_tensors[4].contiguous()
+            return *replayed_gradient(
+                product, (*ctx.inputs, *ctx.saved_tensors), [grad], ctx.needs_input_grad[:5]
+            ), None
+        Z = ctx.saved_tensors[0].contiguous()
         grad = grad.contiguous()
         gradients = operator.gradients(ctx.needs_input_grad[:4])
         gradients.add(Z, grad)

@@ -60,14 +60,15 @@ class ExponentialAction(torch.autograd.Function):
         ctx.beta_shape, ctx.time_shape = (None if t is None else t.shape for t in (beta, learned_time))
         # The value itself is needed for the gradient of the time only.
         value = [outcome.value] * ctx.needs_input_grad[5]
-        ctx.save_for_backward(left, right, beta, entries, learned_time, Z, *value)
+        ctx.inputs = left, right, beta, entries  # the operator holds them anyway
+        ctx.save_for_backward(learned_time, Z, *value)
         return outcome.value
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grad)
-        Z, *value = ctx.saved_tensors[5:]
+        _, Z, *value = ctx.saved_tensors
         Z = Z.contiguous()
         operator, time, tol = ctx.operator, ctx.time, ctx.tol
         adjoint, needs, grad_time = grad.contiguous(), ctx.needs_input_grad[:4], None
@@ -96,7 +97,7 @@ class ExponentialAction(torch.autograd.Function):
 
 def _differentiable_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """The gradient for those who differentiate it again: the same integral over differentiable states and adjoints."""
-    *tensors, learned, Z = ctx.saved_tensors[:6]
+    tensors, (learned, Z) = ctx.inputs, ctx.saved_tensors[:2]
     constant, needs = ctx.operator, ctx.needs_input_grad
     P = with_tensors(constant, *tensors)
     time = ctx.time if learned is None else learned

@@ -104,14 +104,15 @@ class InverseAction(torch.autograd.Function):
         ctx.operator, ctx.transposed, ctx.solve = operator, inverse.transposed, solve
         ctx.beta_shape, ctx.theta_shape = (None if t is None else t.shape for t in (beta, theta))
         ctx.shared = Z.size(1) == 1 and operator.heads > 1
-        ctx.save_for_backward(left, right, beta, entries, theta, inverse.value, *inverse.kept)
+        ctx.inputs = left, right, beta, entries  # the operator holds them anyway
+        ctx.save_for_backward(theta, inverse.value, *inverse.kept)
         return inverse.value
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grad)
-        X, *kept = ctx.saved_tensors[5:]
+        _, X, *kept = ctx.saved_tensors
         adjoint = ctx.transposed(ctx.operator, grad.contiguous(), *kept)
         gradients = ctx.operator.gradients(ctx.needs_input_grad[:4])
         gradients.add(X, adjoint)
@@ -122,7 +123,7 @@ class InverseAction(torch.autograd.Function):
 
 def _differentiable_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """The gradient for those who differentiate it again: λ by the same differentiable solve, with the transpose."""
-    *tensors, theta, X = ctx.saved_tensors[:6]
+    tensors, (theta, X) = ctx.inputs, ctx.saved_tensors[:2]
     transposed = with_tensors(ctx.operator, *tensors).T
     with torch.no_grad():
         inverse = ctx.solve(ctx.operator.T, grad.detach().contiguous())

@@ -85,15 +85,15 @@ class _Powers(torch.autograd.Function):
         ctx.beta_shape = None if beta is None else beta.shape
         ctx.set_materialize_grads(False)
         kept = (*states[:-1], *(tensor for pair in moments for tensor in pair))
-        ctx.save_for_backward(left, right, beta, entries, Z, source, *kept)
+        ctx.inputs = left, right, beta, entries  # the operator holds them anyway
+        ctx.save_for_backward(Z, source, *kept)
         return tuple(states)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grads)
-        *_, Z, source = ctx.saved_tensors[:6]
-        rest = ctx.saved_tensors[6:]
+        Z, source, *rest = ctx.saved_tensors
         states, kept = [Z, *rest[: ctx.order - 1]], rest[ctx.order - 1 :]
         moments = [Moments(*pair) for pair in zip(kept[::2], kept[1::2], strict=True)]
         needs, shape = ctx.needs_input_grad[:4], ctx.beta_shape
@@ -126,14 +126,15 @@ class _BlockPowers(torch.autograd.Function):
         ctx.heads_of_source = None if source is None else source.size(1)
         ctx.beta_shape = None if beta is None else beta.shape
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(left, right, beta, entries, Z, source, blocks.matrix, *inputs)
+        ctx.inputs = left, right, beta, entries
+        ctx.save_for_backward(Z, source, blocks.matrix, *inputs)
         return tuple(states)
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grads)
-        matrix, *inputs = ctx.saved_tensors[6:]
+        matrix, *inputs = ctx.saved_tensors[2:]
         operator: Propagator = ctx.operator
         segments = operator.segments
         blocks, gradients = Blocks(segments, matrix), operator.gradients(ctx.needs_input_grad[:4])
@@ -161,4 +162,5 @@ def _differentiable_backward(ctx: Any, grads: tuple[Tensor | None, ...]) -> tupl
         assert Z is not None
         return plain_powers(with_tensors(ctx.operator, *tensors[:4]), Z, tensors[5], ctx.order)
 
-    return *replayed_gradient(states, ctx.saved_tensors[:6], grads, ctx.needs_input_grad[:6]), None, None
+    inputs = (*ctx.inputs, *ctx.saved_tensors[:2])
+    return *replayed_gradient(states, inputs, grads, ctx.needs_input_grad[:6]), None, None
