@@ -70,7 +70,7 @@ def test_another_graph_is_another_result_and_nan_is_refused() -> None:
         compiled(torch.full_like(X, torch.nan), EDGES)
 
 
-@pytest.mark.parametrize("hidden", [8, 64], ids=["tiles", "blocks"])
+@pytest.mark.parametrize("hidden", [pytest.param(8, id="tiles"), pytest.param(64, id="blocks", marks=pytest.mark.slow)])
 def test_batches_of_graphs(hidden: int) -> None:
     graph = molecules(graphs=5, atoms=12)
     model = AdvDIFFormer(graph.x.size(1), hidden, 2, heads=2, task="graph")
