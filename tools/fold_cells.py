@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None, folder: Path = Path("notebooks"
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--check", action="store_true", help="change nothing, fail where something is to be done")
     check = parser.parse_args(arguments).check
-    for path in sorted(folder.glob("*.ipynb")):
+    for path in sorted(folder.glob("[0-9]*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         try:
             folded = fold(notebook, chapter=path.stem.partition("_")[0].lstrip("0"))

@@ -134,7 +134,7 @@ def read_chapter(path: Path, root: Path) -> Chapter:
 
 
 def read_chapters(root: Path) -> list[Chapter]:
-    return [read_chapter(path, root) for path in sorted(root.glob("notebooks/*.ipynb"))]
+    return [read_chapter(path, root) for path in sorted(root.glob("notebooks/[0-9]*.ipynb"))]
 
 
 def markdown(text: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
-from advdiff.checks import check_choice
-from advdiff.experiments.objectives import OBJECTIVES
+#: See :mod:`advdiff.experiments.objectives`.
+OBJECTIVES = ("erm", "irm", "groupdro")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Budget:
                 raise ValueError(f"{name} is {value!r}; it must be a whole number of at least 1.")
         if not isinstance(self.fixed_batches, bool):
             raise ValueError(f"fixed_batches is {self.fixed_batches!r}; it must be true or false.")
-        check_choice("objective", self.objective, OBJECTIVES)
+        if self.objective not in OBJECTIVES:
+            raise ValueError(f"unknown objective {self.objective!r}; choose one of: {', '.join(OBJECTIVES)}.")
         for name in ("learning_rate", "weight_decay", "strength"):
             value = getattr(self, name)
             if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import check_choice
+from advdiff.experiments.budget import OBJECTIVES
 
-OBJECTIVES = ("erm", "irm", "groupdro")
 #: Output → loss of the batch.
 Loss = Callable[[Tensor], Tensor]
 

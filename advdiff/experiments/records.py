@@ -138,7 +138,7 @@ class Record:
         return outcome.epochs < budget.epochs or outcome.chosen_epoch <= 0.9 * budget.epochs
 
     def as_dict(self) -> dict[str, Any]:
-        return {"key": self.key, **asdict(self)}
+        return {"key": self.key, **asdict(self), "plan": self.plan.as_dict()}
 
     def line(self) -> str:
         return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)

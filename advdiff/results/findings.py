@@ -33,6 +33,13 @@ class Findings:
 
     Attributes:
         done: key → record, of the whole trial.
+
+    Example:
+        >>> from advdiff.experiments.protocol import Protocol, Study
+        >>> from advdiff.results import Findings
+        >>> study = Study("tiny", "molbace", ("mlp",), 1, ((1, 2),), 2, 2, 2, (0,), "test mean", 0.1)
+        >>> Findings(Protocol("", {}, (study,), (), (), (), ""), study, done={}).complete
+        False
     """
 
     protocol: Protocol
@@ -178,6 +185,11 @@ def findings(study: str, root: str | Path = ".") -> Findings:
     Args:
         study: its name in the protocol.
         root: of the repository, where ``results/`` lies.
+
+    Example:
+        >>> from advdiff.results import findings
+        >>> findings("twitch").study.models[:2]
+        ('mlp', 'gcn')
     """
     protocol = read_protocol(Path(root) / PATH)
     return Findings(protocol, protocol.study(study), read_trial(protocol, Path(root) / FOLDER))

@@ -247,8 +247,6 @@ def powers(x: float, beta: float, order: int, norm_P: float) -> float:
         0.75
     """
     _check(x=x, beta=beta, order=order, norm_P=norm_P)
-    if order != int(order):
-        raise ValueError(f"order is {order}; it must be a whole number.")
     if not order * beta * x:
         return 0.0
     try:
