@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import check_choice
-from advdiff.experiments.advection_world import CASES, CHANNELS, POWERS, World, response
-from advdiff.nn import AdvDIFFormer
+from advdiff.experiments.advection_world import CASES, POWERS, World, response
 from advdiff.operators import Attention, Generator, Velocity
 from advdiff.propagation import exponential, powers, resolvent
 from advdiff.theory import advection_law as law
@@ -79,12 +78,18 @@ def error_at(betas: Sequence[float], errors: Tensor, beta: float) -> float:
     return float(errors[left] + (place - left) * (errors[left + 1] - errors[left]))
 
 
-def _exact(lam: float, other: float, f: law.Response, solver: str) -> float | None:
-    """The law for one atom, None where it has no solution."""
+def one_atom(lam: float, other: float, f: law.Response, solver: str, theta: float = THETA) -> float | None:
+    """The law for one atom, None where it has no solution.
+
+    Example:
+        >>> from advdiff.experiments.advection_law import one_atom
+        >>> one_atom(0.5, 0.25, lambda s: s.exp(), "exponential")
+        1.0
+    """
     before, after = (float(f(torch.tensor(s, dtype=torch.float64))) for s in (lam, other))
     try:
         if solver == "inverse":
-            return law.inverse_law(lam, other, after / before, theta=THETA)
+            return law.inverse_law(lam, other, after / before, theta=theta)
         return law.exponential_law(lam, other, after / before)
     except ValueError:
         return None
@@ -116,7 +121,7 @@ def linear_rows(
     rows = []
     for column, (share, power) in enumerate(CASES):
         f, errors = response(share, power), after[:, column]
-        exact = _exact(world.pair[0].eigenvalue, world.pair[1].eigenvalue, f, solver)
+        exact = one_atom(world.pair[0].eigenvalue, world.pair[1].eigenvalue, f, solver)
         predicted = {
             name: law.best_beta(f, gain, *world.measures(nodes), upper=upper)
             for name, nodes in (("atoms", None), ("jacobi", num_nodes))
@@ -166,39 +171,3 @@ def series_rows(shift: str, seed: int, num_nodes: int = 1000) -> list[Row]:
                 | {"error_low": float(errors[0][column]), "error_high": float(errors[1][column])}
             )
     return rows
-
-
-def trained_row(
-    solver: str, beta: float, share: float, power: int, seed: int, num_nodes: int = 1000, *,
-    shift: str = "homophily", order: int = 1, epochs: int = 150,
-) -> Row:  # fmt: skip
-    """An AdvDIFFormer of width 8, trained by Adam on the labels of one graph, and its error on the other.
-
-    Example:
-        >>> from advdiff.experiments.advection_law import trained_row
-        >>> row = trained_row("exponential", 0.7, 0.5, 1, seed=0, num_nodes=200, epochs=2)
-        >>> row["kind"], row["beta"], row["error"] > 0
-        ('trained', 0.7, True)
-    """
-    world = World.draw(shift, "block", seed, num_nodes)
-    (y,), (y_new,) = ([label[:, 0]] for label in world.labels([(share, power)]))
-    scale = y.std()
-    torch.manual_seed(seed)
-    model = AdvDIFFormer(CHANNELS, 8, 1, solver=solver, beta=beta, theta=THETA, order=order)
-    X, target = world.X.float(), (y / scale).float()
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.01)
-    edges, edges_new = (V.edge_index for V in world.velocities)
-    for _ in range(epochs):
-        optimiser.zero_grad()
-        loss = ((model(X, edges)[:, 0] - target) ** 2).mean()
-        loss.backward()
-        optimiser.step()
-    with torch.no_grad():
-        error = ((scale * model(X, edges_new)[:, 0] - y_new) ** 2).mean() / (y_new**2).mean()
-    before, after = (environment.eigenvalue for environment in world.pair)
-    return {
-        "kind": "trained", "solver": solver, "beta": beta, "share": share, "power": power, "seed": seed,
-        "nodes": num_nodes, "shift": shift, "order": order, "epochs": epochs,
-        "law": _exact(before, after, response(share, power), solver),
-        "error": float(error), "error_train": float(loss.detach()),
-    }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ SHARES = (0.25, 0.5, 0.75, 1.0)
 POWERS = (1, 2, 3)
 CASES = tuple((share, power) for share in SHARES for power in POWERS)
 SIGNALS = ("block", "noisy")
+CEILING = 0.2  # the largest probability of an edge in the study
 CHANNELS = 4  # as many as block signals of mean zero on five blocks
 
 
@@ -55,14 +56,21 @@ class World:
     block_share: float
 
     @classmethod
-    def draw(cls, shift: str, signal: str, seed: int, num_nodes: int = 1000) -> World:
-        """A world of a shift; every seed has its own nodes, edges and signals."""
+    def draw(cls, shift: str, signal: str, seed: int, num_nodes: int = 1000, *, density: float = 1.0) -> World:
+        """A world of a shift; every seed has its own nodes, edges and signals.
+
+        ``density`` (at most 5) multiplies all probabilities of edges. No eigenvalue of the limit changes, so a small
+        graph can have the degrees, and with them the noise, of a larger one.
+        """
         check_choice("signal", signal, SIGNALS)
+        if not 0 < density <= 1 / CEILING:
+            raise ValueError(f"density is {density:g}; it must be positive and at most {1 / CEILING:g}.")
         dice = torch.Generator().manual_seed(seed)
         every = environments(shift)
-        pair = every[0], every[-1]
-        first = Randomness.draw(num_nodes, dice, ceiling=0.2)
-        second = Randomness.draw(num_nodes, dice, latent=first.latent, ceiling=0.2)
+        low, high = (replace(e, p_within=density * e.p_within, p_between=density * e.p_between) for e in every[::11])
+        pair, ceiling = (low, high), density * CEILING
+        first = Randomness.draw(num_nodes, dice, ceiling=ceiling)
+        second = Randomness.draw(num_nodes, dice, latent=first.latent, ceiling=ceiling)
         V, V_new = (
             normalize_adjacency(sample_graph(environment, randomness), num_nodes, dtype=torch.float64)
             for environment, randomness in zip(pair, (first, second), strict=True)
