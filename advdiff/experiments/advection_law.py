@@ -83,7 +83,7 @@ def one_atom(lam: float, other: float, f: law.Response, solver: str, theta: floa
 
     Example:
         >>> from advdiff.experiments.advection_law import one_atom
-        >>> one_atom(0.5, 0.25, lambda s: s.exp(), "exponential")
+        >>> round(one_atom(0.5, 0.25, lambda s: s.exp(), "exponential"), 6)
         1.0
     """
     before, after = (float(f(torch.tensor(s, dtype=torch.float64))) for s in (lam, other))

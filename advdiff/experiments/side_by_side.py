@@ -148,7 +148,7 @@ def taylor_degree(norm: float, tol: float = 1e-6) -> int:
     Example:
         >>> from advdiff.experiments.side_by_side import taylor_degree
         >>> taylor_degree(1.0), taylor_degree(3.0)
-        (10, 18)
+        (10, 17)
     """
     degree, term = 0, 1.0
     while term > tol or degree <= norm:
