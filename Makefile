@@ -115,6 +115,7 @@ notebooks: $(STAMP) ## execute the notebooks anew, in place, fold their bookkeep
 	$(ONE_THREAD) $(BIN)/python -m tools.execute_notebooks $(NOTEBOOKS)
 	$(BIN)/python -m tools.fold_cells
 	$(BIN)/python -m tools.gather_claims
+	$(BIN)/python -m tools.readme_findings
 
 lint: $(STAMP) ## ruff: rules and format; actionlint on the workflows
 	$(BIN)/ruff check .
