@@ -34,8 +34,9 @@ def findings(chapters: Sequence[Chapter]) -> str:
         lines.append(f"- **{title}.** {markdown(claim.statement)}: {claim.verdict} ({measured}; {link}).")
     paper = [claim for chapter in chapters for claim in chapter.claims if claim.of_the_paper]
     lines.append(
-        f"- **The paper.** Of {len(paper)} of its statements {in_words(count(paper))} ([all claims](book/claims.md)). What "
-        "it says about trained models is decided by runs under [one protocol](book/protocol.md), which `make trial` makes."
+        f"- **The paper.** Of {len(paper)} of its statements {in_words(count(paper))} ([all claims](book/claims.md)). "
+        "What it says about trained models is decided by runs under [one protocol](book/protocol.md), "
+        "which `make trial` makes."
     )
     return "\n".join(lines)
 
