@@ -13,6 +13,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
+from advdiff.viz.playground_graphs import example_graphs
 from advdiff.viz.playground_widget import SCRIPTS, joined, source
 
 LANDING = "book/index"
@@ -31,7 +32,8 @@ def lightened(text: str, is_search: bool) -> str:
 def playground_script() -> str:
     """The playground as text in a classic script, which works from file:// as well."""
     css = (SCRIPTS / "playground.css").read_text(encoding="utf-8")
-    return f"window.advdiffPlayground = {json.dumps({'esm': source(), 'css': css})};\n"
+    saved = {"_esm": source(), "_css": css, "examples": example_graphs()}  # what notebooks are saved without
+    return f"window.advdiffPlayground = {json.dumps(saved)};\n"
 
 
 def discs_script() -> str:
