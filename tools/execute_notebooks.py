@@ -51,9 +51,7 @@ def normalise(notebook: NotebookNode) -> None:
         key: language[key] for key in ("file_extension", "mimetype", "name") if key in language
     }
     for model in notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {}).values():
-        if (
-            "_esm" in model["state"]
-        ):  # script and graphs are the library's; tools/book_pages.py puts them back
+        if "_esm" in model["state"]:  # script and graphs are the library's; tools/book_pages.py puts them back
             model["state"].update(_esm=NOT_RUN, _css="", examples={})
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)

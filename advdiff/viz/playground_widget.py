@@ -88,7 +88,8 @@ class Playground(anywidget.AnyWidget):
         divided: whether z(T) is shown divided by its growth, e^{βT}, or e^{(β−1)T} without attention.
         panels: the panels that are open.
         compact: whether only the controls of a preset are shown; a button shows the others.
-        told: the numbers above the caption, by their names in :data:`~advdiff.viz.playground_numbers.NUMBERS`.
+        told: the numbers above the caption: any of ``smallest``, ``leftmost``, ``critical``, ``steps``, ``shift``,
+            ``variation`` and ``movement``.
         caption: a sentence below.
 
     Example:

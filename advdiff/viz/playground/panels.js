@@ -22,6 +22,12 @@ export const formulaOf = state =>
   `${state.divided ? growthOf(state).replace("{", "{−") + " " : ""}e^{−LT} z(0), ${state.attention === "off" ? "L = I − βV" : "L = I − C − βV"}`;
 export const dividedText = (/** @type {import("./address.js").State} */ state) => `divide by the growth ${growthOf(state)}`;
 
+const brief = (/** @type {number} */ value) => String(Number(value.toFixed(3)));
+/** What the controls say, for paper. @param {import("./address.js").State} state */
+export const settingsOf = state => `β = ${brief(state.beta)}, T = ${brief(state.time)}, ${state.normalization === "row" ? "V = D^{−1}A" : "V = Ã"}, attention ${
+  { off: "off", uniform: "uniform", places: "from places on the page", signal: "from the second signal" }[state.attention]}${
+  state.panels.includes("solvers") ? `, θ = ${brief(state.theta)}` : ""}`;
+
 const picture = (/** @type {string} */ name) => make("canvas", { class: "pg-small", role: "img", "aria-label": name });
 
 /** @param {import("./session.js").Session} session @param {Record<"theta" | "order" | "layers", {row: HTMLElement}>} sliders */

@@ -7,7 +7,7 @@ import { edit } from "./editor.js";
 import { make, write } from "./elements.js";
 import { disc, edgeBetween, layOut, nodesOf, readEdges, toggleEdge, withoutNode } from "./graph.js";
 import { numberOf } from "./numbers.js";
-import { dividedText, formulaOf, PANELS, panelsOf } from "./panels.js";
+import { dividedText, formulaOf, PANELS, panelsOf, settingsOf } from "./panels.js";
 import { LARGEST_DENSE, LONGEST, Session } from "./session.js";
 
 /** @typedef {import("./address.js").State} State */
@@ -232,7 +232,7 @@ export function render({ model, el }) {
 
   const help = "Graph editor. Arrow keys or digits choose a node, Enter drops colour, N adds a node, E and then Enter at the other end joins two nodes, Shift E draws an arrow, Delete removes the node, Control Z undoes.";
   const canvas = make("canvas", { class: "pg-canvas", tabindex: 0, role: "application", "aria-roledescription": "graph editor", "aria-label": help });
-  const bar = make("div", { class: "pg-bar" }), barText = make("div", { class: "pg-bar-text" }), readout = make("p", { class: "pg-readout" });
+  const bar = make("div", { class: "pg-bar" }), barText = make("div", { class: "pg-bar-text" }), readout = make("p", { class: "pg-readout" }), printed = make("p", { class: "pg-printed" });
   const hint = make("p", { class: "pg-hint", html: "<b>Click</b> a node to drop colour, an empty place to add a node. <b>Drag</b> from node to node for an edge, with <kbd>Shift</kbd> for an arrow, to an empty place to move it. <b>Double-click</b> deletes." });
   // The state opens a panel, not the browser, which would tell of it only after the next frame had closed it again.
   function togglePanel(/** @type {Event} */ event, /** @type {string} */ key) {
@@ -269,7 +269,7 @@ export function render({ model, el }) {
         button("Undo", undo), button("Empty", () => setGraph({ points: [], edges: [] }, { start: [], signal: [], second: null })),
         button("Reset", () => change({ ...first }, { undoable: true })), linkButton)),
     make("div", { class: "pg-main" },
-      make("div", { class: "pg-stage" }, canvas, make("div", { class: "pg-legend" }, barText, bar), readout),
+      make("div", { class: "pg-stage" }, canvas, make("div", { class: "pg-legend" }, barText, bar), printed, readout),
       make("div", { class: "pg-controls" }, sliders.beta.row, sliders.time.row, playButton, kindSelect.row, attentionSelect.row,
         make("div", { class: "pg-extra" }, paint.row),
         make("label", { class: "pg-check" }, dividedBox, dividedLabel),
@@ -321,6 +321,7 @@ export function render({ model, el }) {
     write(readout, session.size
       ? maths(`total ${format(total)} · largest ${format(largest)} at node ${at} · distance to the average ${format(distance)}`)
       : "Click into the empty box: the first node.");
+    write(printed, maths(settingsOf(state)));
     // On large graphs the panels wait until the hand rests, so that what it moves keeps up.
     clearTimeout(later);
     if (session.size <= 40) drawPanels(colours);
