@@ -119,7 +119,7 @@ class Playground(anywidget.AnyWidget):
     divided = traitlets.Bool(True).tag(sync=True)
     panels = traitlets.List(["curves", "spectrum"]).tag(sync=True)
     compact = traitlets.Bool(False).tag(sync=True)
-    told = traitlets.List([]).tag(sync=True)
+    told: Any = traitlets.List([]).tag(sync=True)
     caption = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, **traits: Any) -> None:
