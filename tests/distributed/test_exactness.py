@@ -14,6 +14,7 @@ from torch import Tensor
 
 import advdiff
 from advdiff.distributed import partition
+from advdiff.distributed.costs import cost_of_product
 from tests.distributed import cases, processes
 from tests.distributed.solvers import SOLVERS, factors
 
@@ -97,3 +98,15 @@ def test_every_method_is_that_of_one_process(found, name, graph, parts):
     (out * cases.probe()[:, None, :1]).sum().backward()
     expected = {"out": out.detach(), "query": query.grad, "key": key.grad, "Z": Z.grad, "beta": beta.grad}
     compare(gathered(found[parts], f"{graph}-{name}", ["out", "query", "key", "Z"]), expected)
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_the_bytes_of_a_product_are_those_of_the_formula(found, parts):
+    for rank in found[parts]:
+        counted = rank["traffic"]
+        first = cost_of_product(counted["rows"], heads=2, width=4, rank=4, itemsize=8, shared=True)
+        second = cost_of_product(counted["rows"], heads=2, width=4, rank=4, itemsize=8)
+        assert counted["exchanges"] == 2  # one per product, for all heads
+        assert counted["rows"] > 0 and counted["exchanged"] == first.exchanged + second.exchanged
+        sums = 2 * 4 * 8  # W'1, once for each attention
+        assert counted["reduced"] == first.reduced + second.reduced + sums

@@ -5,10 +5,9 @@ Imports are paid once, before the process divides into four; these then serve gr
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from torch import Tensor
 
 import advdiff
 from advdiff.distributed import Shard, Sharded, add_up_gradients
-from tests.distributed import cases
+from tests.distributed import cases, processes
 from tests.distributed.solvers import SOLVERS, factors
 
 
@@ -48,6 +47,16 @@ def run_solver(name: str, shard: Shard) -> dict[str, Any]:
     return {"nodes": nodes, "out": out.detach(), "query": query.grad, "key": key.grad, "Z": Z.grad, "beta": total_beta}
 
 
+def run_series(shard: Shard) -> dict[str, int]:
+    """What a series of two products with two heads of width 4 sends."""
+    query, key, Z = (tensor[shard.nodes] for tensor in factors())
+    L = advdiff.Generator(advdiff.Attention(query, key, shard.segments), shard.velocity(), 0.5)
+    L.propagator.detach()._right_sums  # known from the attention's row sums on
+    shard.reductions.traffic.reset()
+    advdiff.powers(L.propagator, Z, 2)
+    return {"rows": shard.halo.send_index.numel(), **asdict(shard.reductions.traffic)}
+
+
 def rank_main(folder: Path) -> None:
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float64)
@@ -66,27 +75,11 @@ def rank_main(folder: Path) -> None:
             for name in SOLVERS:
                 if graph in ("undirected", "directed"):
                     found[f"{graph}-{name}"] = run_solver(name, shard)
+        found["traffic"] = run_series(Shard(folder / str(parts) / "directed-random", group))
         torch.save(found, folder / f"found-{parts}-{dist.get_rank()}.pt")
     dist.barrier()
     dist.destroy_process_group()
 
 
-def main(folder: Path, port: str) -> int:
-    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "4"}
-    children = []
-    for rank in range(4):
-        child = os.fork()  # nothing has run yet that a fork could not copy
-        if child == 0:
-            os.environ["RANK"] = str(rank)
-            try:
-                rank_main(folder)
-            except BaseException:
-                traceback.print_exc()
-                os._exit(1)
-            os._exit(0)
-        children.append(child)
-    return max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children)
-
-
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2]))
+    sys.exit(processes.divide(4, sys.argv[2], lambda: rank_main(Path(sys.argv[1]))))
