@@ -7,7 +7,7 @@ every rank that needs it) gives away, per product,
     \underbrace{s\, H F}_{\text{halo}} + \underbrace{H (d + 1) F}_{\mathbf W^\top \mathbf Z}
     + \underbrace{H F}_{\text{mean of } \mathbf Z}
 
-numbers. The mean is taken out of Z before the moments, for the sake of single precision; it is the price of one more row.
+numbers. The mean is taken out of Z before the moments, for the sake of single precision, at the price of one more row.
 Where the heads still share Z, as in the first product of the series, they also share its rows and its mean: s F and F.
 Only the first term grows with the graph.
 """

@@ -36,7 +36,7 @@ class Halo:
         self.is_empty = not bool(trouble[1])
 
     def start(self, Z: Tensor) -> Callable[[], Tensor]:
-        """Send this rank's rows of Z [n, F] to those that need them; the returned function waits for the halo [h, F]."""
+        """Send this rank's rows of Z [n, F] to those that need them; the function waits for the halo [h, F]."""
         return self._start(Z.index_select(0, self.send_index), self.send_counts, self.receive_counts)
 
     def start_back(self, Y: Tensor) -> Callable[[], Tensor]:

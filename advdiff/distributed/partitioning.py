@@ -46,7 +46,7 @@ def partition(
     if edge_weight is not None:
         check_edge_weight(edge_weight, data.edge_index.size(1))
     check_parts(parts, num_nodes)
-    owner = _assign(data.edge_index, num_nodes, parts, method)
+    owner = assign(data.edge_index, num_nodes, parts, method)
     return _write(data, owner, parts, Path(directory), method if isinstance(method, str) else "given")
 
 
@@ -66,7 +66,7 @@ def boundaries(num_nodes: int, parts: int) -> Tensor:
     return torch.arange(parts + 1) * num_nodes // parts
 
 
-def _assign(edge_index: Tensor, num_nodes: int, parts: int, method: str | Tensor) -> Tensor:
+def assign(edge_index: Tensor, num_nodes: int, parts: int, method: str | Tensor) -> Tensor:
     """[N], the rank of each node."""
     if isinstance(method, Tensor):
         owner = method.long()

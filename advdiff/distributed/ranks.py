@@ -40,8 +40,8 @@ class Traffic:
 class RankReductions(Reductions):
     """Reductions over a group of ranks that together hold ``num_nodes`` nodes.
 
-    The result of an all-reduce is the same, to the bit, on every rank: each entry is added up in one place and sent from
-    there. What a solver decides by it, all ranks decide alike.
+    The result of an all-reduce is the same, to the bit, on every rank: each entry is added up in one place and sent
+    from there. What a solver decides by it, all ranks decide alike.
     """
 
     is_whole = False

@@ -2,8 +2,8 @@
 
 The graph is a folder of NumPy files under PyG's names: ``edge_index.npy`` [2, E], and ``x.npy``, ``y.npy``,
 ``train_mask.npy``, ``val_mask.npy``, ``test_mask.npy``, ``edge_weight.npy`` and ``edge_attr.npy`` where there are such.
-They are mapped, not read. Each rank gets a run of node numbers. The edges are read once, in pieces, and put into one pile
-for each rank; then the piles are looked at one after the other, so that memory holds the edges of one rank at a time.
+They are mapped, not read. Each rank gets a run of node numbers. The edges are read once, in pieces, and put into one
+pile for each rank; then one pile is looked at after the other, so that memory holds the edges of one rank at a time.
 """
 
 from __future__ import annotations

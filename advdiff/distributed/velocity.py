@@ -6,8 +6,8 @@ With the local part V_ll (between own nodes) and the border V_lh (from the halo)
     (\mathbf V \mathbf Z)_l = \mathbf V_{ll} \mathbf Z_l + \mathbf V_{lh} \mathbf Z_h, \qquad
     (\mathbf V^\top \mathbf Z)_l = \mathbf V_{ll}^\top \mathbf Z_l + \sum_{ranks} \mathbf V_{lh}^\top \mathbf Z .
 
-The first one receives Z_h while it multiplies V_ll Z_l; the second one sends its V_lhᵀ Z home, and receives what the others
-have for its nodes, while it multiplies V_llᵀ Z_l. Where V is symmetric, so is the first one: it serves both.
+The first one receives Z_h while it multiplies V_ll Z_l; the second one sends its V_lhᵀ Z home, and receives what the
+others have for its nodes, while it multiplies V_llᵀ Z_l. Where V is symmetric, the first one serves both.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from advdiff.operators.velocity import Velocity
 class ShardedVelocity(Velocity):
     """The rows of V that belong to this rank's nodes, with products that ask the other ranks for the rest.
 
-    ``edge_index`` and ``entries`` are this rank's; ``num_nodes`` is the number of its nodes, of which a product takes and
-    gives one row each. ``num_edges``, ``undirected`` and ``skew`` are those of the whole graph. Every product is a
+    ``edge_index`` and ``entries`` are this rank's; ``num_nodes`` is the number of its nodes, of which a product takes
+    and gives one row each. ``num_edges``, ``undirected`` and ``skew`` are those of the whole graph. Every product is a
     collective operation: all ranks must make it.
     """
 

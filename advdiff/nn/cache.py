@@ -153,7 +153,7 @@ def recall(memory: Memory, inputs: list[Tensor | None], options: tuple, make: Ca
 def velocity_of(
     edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str, self_loops: str = "none"
 ) -> Velocity:
-    """``normalize_adjacency`` with a memory of the last graphs; that of the part which stands for the graph, if one does."""
+    """``normalize_adjacency`` with a memory of the last graphs; or V of the part that stands for the graph."""
     part = current_part()
     if part is not None:
         return part.velocity(kind, self_loops)
@@ -165,7 +165,7 @@ def velocity_of(
 
 
 def segments_of(num_nodes: int, batch: Tensor | None, device: torch.device) -> Segments:
-    """``Segments`` with a memory of the last batches; those of the part which stands for the graph, if one does."""
+    """``Segments`` with a memory of the last batches; or those of the part that stands for the graph."""
     part = current_part()
     if part is not None:
         return part.segments

@@ -34,7 +34,7 @@ class Pattern(NamedTuple):
 
     @classmethod
     def sort(cls, major: Tensor, minor: Tensor, size: int, columns: int | None = None) -> Pattern:
-        """The pattern of a matrix of ``size`` rows and ``columns`` (default: as many) from the row and column of each edge."""
+        """The pattern of a matrix of ``size`` rows, and as many or ``columns`` columns, from those of each edge."""
         width = max(size if columns is None else columns, 1)
         key = major.long() * width + minor.long()
         if has_values(key):

@@ -51,7 +51,6 @@ def run_series(shard: Shard) -> dict[str, int]:
     """What a series of two products with two heads of width 4 sends."""
     query, key, Z = (tensor[shard.nodes] for tensor in factors())
     L = advdiff.Generator(advdiff.Attention(query, key, shard.segments), shard.velocity(), 0.5)
-    L.propagator.detach()._right_sums  # known from the attention's row sums on
     shard.reductions.traffic.reset()
     advdiff.powers(L.propagator, Z, 2)
     return {"rows": shard.halo.send_index.numel(), **asdict(shard.reductions.traffic)}
