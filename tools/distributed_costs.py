@@ -4,7 +4,8 @@ Three kinds of rows, each written as soon as it is measured and not measured aga
 
 * ``partition``: a graph, a method and P: edges cut, rows that the ranks send, seconds of partitioning;
 * ``step``: a training step of AdvDIFFormer-s (hidden 64, K = 2, one head) on P processes: seconds, the share of them in
-  which a rank waits, its processor time (which other work on the machine changes little), its peak memory, bytes counted per product beside those of the formula;
+  which a rank waits, its processor time (which other work on the machine changes little), its peak memory, and the
+  bytes counted per product beside those of the formula;
 * ``speed``: bytes per second of an exchange and seconds of a small all-reduce, on loopback.
 
 Needs $ADVDIFF_DATA; times are those of the machine at hand.
@@ -178,7 +179,7 @@ def rank_speed() -> dict[str, Any]:
     }
 
 
-def rank_step(folder: Path, steps: int = 3) -> dict[str, Any]:
+def rank_step(folder: Path) -> dict[str, Any]:
     """Training steps on this rank's part, or on the whole graph in one process."""
     torch.manual_seed(0)
     parts = dist.get_world_size()
@@ -199,6 +200,7 @@ def rank_step(folder: Path, steps: int = 3) -> dict[str, Any]:
     optimizer = torch.optim.Adam(model.parameters())
     y = torch.randint(16, (x.size(0),))
     times, waits, work = [], [], []
+    steps = 3 if x.size(0) < 250_000 else 1
     for number in range(steps + 1):  # the first one also normalises the adjacency
         if traffic is not None:
             dist.barrier()

@@ -68,6 +68,7 @@ def begin(directory: Path) -> None:
 
 
 def write_summary(directory: Path, summary: Summary) -> None:
+    """``shards.json``, with which the partition is finished."""
     with replacing(directory / "shards.json") as file:
         file.write((json.dumps(asdict(summary), indent=1) + "\n").encode())
 

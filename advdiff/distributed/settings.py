@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for field in fields(Settings):
         flag = "--" + field.name.replace("_", "-")
         if isinstance(field.default, bool):
-            parser.add_argument(flag, action="store_true")
+            parser.add_argument(flag, action="store_true", help="(default off)")
         else:
             parser.add_argument(
                 flag,
@@ -93,4 +93,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
+    """The settings that were given on the command line."""
     return Settings(**{field.name: getattr(options, field.name) for field in fields(Settings)})
