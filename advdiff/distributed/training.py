@@ -53,14 +53,17 @@ class Graph(Protocol):
 class _Labelled:
     """Features, labels and masks in the precision and on the device of the training."""
 
+    reductions: Reductions
+
     def __init__(self, given: Any, classes: int, settings: Settings, device: torch.device) -> None:
+        found: list[Tensor] = []
         for name in ("x", "y", "train_mask", "val_mask"):
             value = given.get(name) if isinstance(given, Data) else getattr(given, name)
             if value is None:
                 raise ValueError(f"the data have no {name}; training needs x, y, train_mask and val_mask.")
-            setattr(self, name, value.to(device))
-        self.x: Tensor = self.x.to(getattr(torch, settings.dtype))
-        y: Tensor = self.y
+            found.append(value.to(device))
+        x, y, self.train_mask, self.val_mask = found
+        self.x = x.to(getattr(torch, settings.dtype))
         self.y = y.flatten() if not y.is_floating_point() else y
         self.outputs = (self.y.size(-1) if self.y.dim() > 1 else 1) if self.y.is_floating_point() else classes
 
@@ -68,8 +71,7 @@ class _Labelled:
 class Whole(_Labelled):
     """A graph in one process."""
 
-    rank = 0
-    reductions: Reductions = WHOLE
+    rank, reductions = 0, WHOLE
 
     def __init__(self, data: Data, settings: Settings, device: torch.device) -> None:
         from advdiff.distributed.partitioning import count_classes

@@ -35,7 +35,7 @@ class BatchNorm1d(nn.BatchNorm1d):
         if self.training and self.running_mean is not None and self.running_var is not None:
             self._remember(mean.detach()[0], variance.detach()[0], segments.all_nodes)
         scale = torch.rsqrt(variance + self.eps)
-        if self.weight is None:
+        if not self.affine:
             return centred * scale
         return torch.addcmul(self.bias, centred, scale * self.weight)
 
