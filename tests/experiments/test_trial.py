@@ -198,3 +198,20 @@ def test_mistakes_in_a_protocol_are_named(tmp_path, old, new, message):
         read_protocol(path)
     with pytest.raises(ValueError, match="no protocol at"):
         read_protocol(Path(tmp_path, "none.toml"))
+
+
+def test_a_folder_that_cannot_be_written_is_noticed_before_the_first_run(protocol, tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr("advdiff.experiments.trial.attempt", lambda plan, **how: made.append(plan))
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / ".tiny.jsonl.lock").mkdir()  # as unwritable to root as to anybody else
+    with pytest.raises(ValueError, match=r"records cannot be written to .*tiny\.jsonl"):
+        run_trial(protocol, tmp_path / "results", processes=1, say=lambda line: None)
+    assert not made
+
+
+def test_a_trial_that_is_complete_needs_no_folder_to_write_to(protocol, tmp_path, monkeypatch):
+    run_trial(protocol, tmp_path, processes=1, device="cpu", say=lambda line: None)
+    (tmp_path / ".tiny.jsonl.lock").unlink(missing_ok=True)
+    (tmp_path / ".tiny.jsonl.lock").mkdir()
+    assert run_trial(protocol, tmp_path, processes=1, say=lambda line: None) == 0

@@ -1,0 +1,188 @@
+"""Tries mutants of ``tools/mutants.json``, each in a copy of the repository; see :mod:`tools.mutate`."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tools import forked_pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOUND = ROOT / "_build" / "mutants.jsonl"
+ROOMS = ("datasets", "operators", "propagation", "theory", "nn", "experiments", "results")
+#: Groups of tests, in the order in which data flow.
+GROUPS = (*ROOMS, "viz", "bench", "cli", "faults")
+#: What tests of several groups use.
+SHARED = ("tests/conftest.py", "tests/cases.py", "tests/reference.py", "tests/miniatures")
+#: Seconds that a test may take, and how often longer than before all of them together.
+PATIENCE, TIMES = 120.0, 6.0
+FAST, SLOW = "not slow and not data", "slow and not data"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mistake. ``reason``: why no test can notice, where that is so; ``leak``: test data would leak."""
+
+    file: str
+    old: str
+    new: str
+    reason: str = ""
+    leak: bool = False
+
+    @property
+    def room(self) -> str:
+        return self.file.split("/")[1]
+
+    @property
+    def source(self) -> str:
+        return (ROOT / self.file).read_text(encoding="utf-8")
+
+    @property
+    def applies(self) -> bool:
+        return (ROOT / self.file).exists() and self.source.count(self.old) == 1
+
+    @property
+    def key(self) -> str:
+        """Of the mistake in this version of the file."""
+        return digest(self.file, self.old, self.new, self.source)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Tests that run together: those of ``groups`` with this marker, in this order."""
+
+    groups: tuple[str, ...]
+    marker: str
+    paths: tuple[str, ...]
+
+
+def digest(*texts: str) -> str:
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+@functools.cache
+def _files() -> list[Path]:
+    """All files of the repository, those included that are new."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return [Path(name) for name in sorted(set(filter(None, listed.split("\0")))) if (ROOT / name).is_file()]
+
+
+def _content(root: Path, *folders: str) -> str:
+    """A digest of the files in these folders."""
+    chosen = [path for path in _files() if any(path.is_relative_to(folder) for folder in folders)]
+    return digest(*(f"{path}\0{hashlib.sha256((root / path).read_bytes()).hexdigest()}" for path in chosen))
+
+
+def paths(group: str, first: str = "") -> list[str]:
+    """The tests of a group: files named like ``first``, files that mention it, the others, examples in docstrings."""
+    files = [path for path in _files() if path.match("test_*.py") and path.parent == Path("tests", group)]
+
+    def distance(path: Path) -> int:
+        return 0 if first in path.stem else 1 if re.search(rf"\b{first}\b", (ROOT / path).read_text("utf-8")) else 2
+
+    if first:
+        files.sort(key=distance)
+    examples = ROOT / "advdiff" / group
+    library = [examples] if examples.is_dir() else sorted(ROOT.glob("advdiff/*.py"))
+    return [*map(str, files), *(str(path.relative_to(ROOT)) for path in library)]
+
+
+def steps(mutant: Mutant) -> list[Step]:
+    """The tests of its room; all others, from its right to its left; the slow ones."""
+    place, stem = GROUPS.index(mutant.room), Path(mutant.file).stem
+    others = (*GROUPS[place + 1 :], *GROUPS[:place])
+    far = tuple(path for group in others for path in paths(group, stem))
+    near = tuple(paths(mutant.room, stem))
+    return [Step((mutant.room,), FAST, near), Step(others, FAST, far), Step(("slow",), SLOW, near + far)]
+
+
+@contextmanager
+def copied(root: Path) -> Iterator[Path]:
+    """A copy of the repository, for as long as it is needed."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+        for path in _files():
+            target = Path(name, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(root / path, target)
+        yield Path(name)
+
+
+def known() -> dict[str, dict]:
+    lines = FOUND.read_text(encoding="utf-8").splitlines() if FOUND.exists() else []
+    return {each["key"]: each for each in map(json.loads, lines)}
+
+
+def _keep(key: str, **what: object) -> dict:
+    FOUND.parent.mkdir(exist_ok=True)
+    with FOUND.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"key": key, **what}, ensure_ascii=False) + "\n")
+    return {"key": key, **what}
+
+
+@functools.cache
+def baseline(root: Path, group: str) -> float:
+    """Seconds of a group's tests, or of all "slow" ones, on the library as it is. They have to pass."""
+    of_all = group == "slow"
+    looked_at = ["tests"] if of_all else [f"tests/{group}", *SHARED]
+    key = f"{group} {_content(root, 'advdiff', 'pyproject.toml', *looked_at)}"
+    found = known()
+    if key not in found:
+        tests = [path for each in (GROUPS if of_all else [group]) for path in paths(each)]
+        with copied(root) as copy:
+            made = forked_pytest.run(copy, tests, SLOW if of_all else FAST, 5 * PATIENCE, 3600)
+        print(f"as it is: {group}: {made.ended} after {made.seconds:.0f} s, slowest {made.slowest:.1f} s", flush=True)
+        if made.ended != "green":
+            sys.exit(f"the tests of {group} do not pass on the library as it is: {made.by or made.ended}")
+        if not of_all and made.slowest > PATIENCE / 4:
+            sys.exit(f"a test of {group} takes {made.slowest:.0f} s, too long beside a patience of {PATIENCE:.0f} s")
+        found[key] = _keep(key, **asdict(made))
+    return float(found[key]["seconds"])
+
+
+def attempt(mutant: Mutant, root: Path, step: Step) -> forked_pytest.Outcome:
+    """Make the mistake in a copy, and run the tests of a step until one fails."""
+    limit = PATIENCE + TIMES * sum(baseline(root, group) for group in step.groups)
+    with copied(root) as copy:
+        source = (root / mutant.file).read_text(encoding="utf-8")
+        (copy / mutant.file).write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+        each = PATIENCE if step.marker == FAST else 5 * PATIENCE
+        return forked_pytest.run(copy, list(step.paths), step.marker, each, limit)
+
+
+def try_all(chosen: list[Mutant], near: bool) -> dict[str, dict]:
+    """Try what is open, first every mutant with the tests of its room (``near``: these alone); key → what is known."""
+    found = known()
+    with copied(ROOT) as root:
+        tests = _content(root, "tests")
+        for number in range(1 if near else 3):
+            todo = [(mutant.key, mutant) for mutant in chosen if _passed(found.get(mutant.key), tests) == number]
+            if todo:
+                forked_pytest.preload()
+            for place, (key, mutant) in enumerate(todo, start=1):
+                made = attempt(mutant, root, steps(mutant)[number])
+                killed, by = made.ended != "green", made.by or ("time" if made.ended == "time" else "")
+                found[key] = _keep(key, file=mutant.file, new=mutant.new, tests=tests, passed=number + 1, by=by,
+                                   killed=killed, seconds=round(made.seconds, 1))  # fmt: skip
+                said = f"{by or 'not noticed'} {made.seconds:.0f} s  {mutant.file}: {mutant.new[:80]}"
+                print(f"{place}/{len(todo)} {said}", flush=True)
+    return found
+
+
+def _passed(each: dict | None, tests: str) -> int:
+    """The steps that a mutant has survived with these tests; -1 if none is left to try."""
+    if each is None:
+        return 0
+    if each["killed"]:
+        return -1
+    return each["passed"] if each["tests"] == tests else 0
