@@ -105,6 +105,7 @@ endif
 notebooks: $(STAMP) ## execute the notebooks anew, in place, fold their bookkeeping and gather their claims
 	$(ONE_THREAD) $(BIN)/python -m tools.execute_notebooks $(NOTEBOOKS)
 	$(BIN)/python -m tools.fold_cells
+	$(BIN)/python -m tools.compared_cells
 	$(BIN)/python -m tools.gather_claims
 
 lint: $(STAMP) ## ruff: rules and format; actionlint on the workflows

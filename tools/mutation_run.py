@@ -25,7 +25,7 @@ GROUPS = (*ROOMS, "viz", "bench", "cli", "faults")
 #: What tests of several groups use.
 SHARED = ("tests/conftest.py", "tests/cases.py", "tests/reference.py", "tests/miniatures")
 #: Seconds that a test may take, and how often longer than before all of them together.
-PATIENCE, TIMES = 120.0, 6.0
+PATIENCE, TIMES = 300.0, 6.0
 FAST, SLOW = "not slow and not data", "slow and not data"
 
 
@@ -140,7 +140,7 @@ def baseline(root: Path, group: str) -> float:
     if key not in found:
         tests = [path for each in (GROUPS if of_all else [group]) for path in paths(each)]
         with copied(root) as copy:
-            made = forked_pytest.run(copy, tests, SLOW if of_all else FAST, 5 * PATIENCE, 3600)
+            made = forked_pytest.run(copy, tests, SLOW if of_all else FAST, 2 * PATIENCE, 3600)
         print(f"as it is: {group}: {made.ended} after {made.seconds:.0f} s, slowest {made.slowest:.1f} s", flush=True)
         if made.ended != "green":
             sys.exit(f"the tests of {group} do not pass on the library as it is: {made.by or made.ended}")
@@ -156,7 +156,7 @@ def attempt(mutant: Mutant, root: Path, step: Step) -> forked_pytest.Outcome:
     with copied(root) as copy:
         source = (root / mutant.file).read_text(encoding="utf-8")
         (copy / mutant.file).write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
-        each = PATIENCE if step.marker == FAST else 5 * PATIENCE
+        each = PATIENCE if step.marker == FAST else 2 * PATIENCE
         return forked_pytest.run(copy, list(step.paths), step.marker, each, limit)
 
 
