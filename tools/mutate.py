@@ -13,7 +13,8 @@ mutant after they have passed on the library as it is. Each mutant gets a copy o
 start, without the data: first the tests of its room, the likeliest to notice in front; if these do not notice, all
 others; the slow ones last. A test that takes longer than ``PATIENCE`` has noticed, since the slowest on the library as
 it is takes less than a quarter of it. What was found is appended to ``_build/mutants.jsonl``, so that an interrupted
-run goes on; a mutant in a changed file is tried again, and so is a survivor after a change of the tests.
+run goes on; with that, and with what was committed, only a mutant in a changed file is tried again, and one that
+survived without a reason after a change of the tests.
 """
 
 from __future__ import annotations
@@ -22,10 +23,9 @@ import argparse
 import json
 import sys
 
-from tools.mutation_run import ROOMS, ROOT, Mutant, known, try_all
+from tools.mutation_run import ROOMS, ROOT, SUMMARY, Mutant, known, try_all
 
 LISTED = ROOT / "tools" / "mutants.json"
-SUMMARY = ROOT / "tools" / "mutants_found.json"
 
 
 def mutants() -> list[Mutant]:
@@ -33,18 +33,19 @@ def mutants() -> list[Mutant]:
 
 
 def summary(tried: list[tuple[Mutant, dict]]) -> dict:
-    """What is committed: what noticed each mutant, or why nothing does."""
+    """What is committed: what noticed each mutant, or how far it came, and why."""
     rooms = {}
     for room in ROOMS:
         rows = [each for mutant, each in tried if mutant.room == room]
-        rooms[room] = {"tried": len(rows), "killed": sum(bool(each["killed"]) for each in rows)}
+        rooms[room] = {"tried": len(rows), "killed": sum("by" in each for each in rows)}
     return {
         "tried": len(tried),
-        "killed": sum(bool(each["killed"]) for _, each in tried),
+        "killed": sum("by" in each for _, each in tried),
         "rooms": rooms,
         "mutants": [
-            {"file": mutant.file, "old": mutant.old, "new": mutant.new}
-            | ({"by": each["by"]} if each["killed"] else {"reason": mutant.reason})
+            {"key": mutant.key, "file": mutant.file, "old": mutant.old, "new": mutant.new}
+            | ({} if "by" in each else {"reason": mutant.reason})
+            | {name: each[name] for name in ("by", "passed", "tests") if name in each}
             for mutant, each in tried
         ],
     }

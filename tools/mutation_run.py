@@ -19,6 +19,7 @@ from tools import forked_pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 FOUND = ROOT / "_build" / "mutants.jsonl"
+SUMMARY = ROOT / "tools" / "mutants_found.json"
 ROOMS = ("datasets", "operators", "propagation", "theory", "nn", "experiments", "results")
 #: Groups of tests, in the order in which data flow.
 GROUPS = (*ROOMS, "viz", "bench", "cli", "faults")
@@ -119,8 +120,10 @@ def copied(root: Path) -> Iterator[Path]:
 
 
 def known() -> dict[str, dict]:
+    """Key → what was found, here or by whoever committed the summary."""
+    committed = json.loads(SUMMARY.read_text(encoding="utf-8"))["mutants"] if SUMMARY.exists() else []
     lines = FOUND.read_text(encoding="utf-8").splitlines() if FOUND.exists() else []
-    return {each["key"]: each for each in map(json.loads, lines)}
+    return {each["key"]: each for each in [*committed, *map(json.loads, lines)]}
 
 
 def _keep(key: str, **what: object) -> dict:
@@ -166,23 +169,24 @@ def try_all(chosen: list[Mutant], near: bool) -> dict[str, dict]:
     with copied(ROOT) as root:
         tests = _content(root, "tests")
         for number in range(1 if near else 3):
-            todo = [(mutant.key, mutant) for mutant in chosen if _passed(found.get(mutant.key), tests) == number]
+            todo = [(mutant.key, mutant) for mutant in chosen if _next(mutant, found, tests) == number]
             if todo:
                 forked_pytest.preload()
             for place, (key, mutant) in enumerate(todo, start=1):
                 made = attempt(mutant, root, steps(mutant)[number])
-                killed, by = made.ended != "green", made.by or ("time" if made.ended == "time" else "")
-                found[key] = _keep(key, file=mutant.file, new=mutant.new, tests=tests, passed=number + 1, by=by,
-                                   killed=killed, seconds=round(made.seconds, 1))  # fmt: skip
+                by = made.by or ("time" if made.ended == "time" else "")
+                what = {"by": by} if made.ended != "green" else {"passed": number + 1, "tests": tests}
+                found[key] = _keep(key, file=mutant.file, new=mutant.new, **what)
                 said = f"{by or 'not noticed'} {made.seconds:.0f} s  {mutant.file}: {mutant.new[:80]}"
                 print(f"{place}/{len(todo)} {said}", flush=True)
     return found
 
 
-def _passed(each: dict | None, tests: str) -> int:
-    """The steps that a mutant has survived with these tests; -1 if none is left to try."""
+def _next(mutant: Mutant, found: dict[str, dict], tests: str) -> int | None:
+    """The step with which a mutant is to go on; None if nothing is left to try."""
+    each = found.get(mutant.key)
     if each is None:
         return 0
-    if each["killed"]:
-        return -1
-    return each["passed"] if each["tests"] == tests else 0
+    if "by" in each or (mutant.reason and each["passed"] == 3):
+        return None
+    return int(each["passed"]) if each["tests"] == tests else 0
