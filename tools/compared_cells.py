@@ -63,6 +63,7 @@ class Reader:
         self.of_data = set(SOURCES)
         self.modules: set[str] = set()  # and what else is imported: a call does not change these
         self.uses: dict[str, set[str]] = {}  # of functions: what they look up when they are called
+        self.dependent: set[ast.stmt] = set()
 
     def depends(self, names: set[str], seen: frozenset[str] = frozenset()) -> bool:
         return any(
@@ -86,31 +87,34 @@ class Reader:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             self.bind({node.name}, False)
             self.uses[node.name] = used(node) - {node.name}
+            defaults = [*node.args.defaults, *filter(None, node.args.kw_defaults)] if hasattr(node, "args") else []
+            if any(self.depends(used(each)) for each in [*node.decorator_list, *defaults]):
+                self.dependent.add(node)
             return False
-        if isinstance(node, ast.For):
-            within = within or self.depends(used(node.iter))
-            self.bind(changed(node.target), within)
-            self.prints_data(node.body, within)  # what the first turn fills, the second may print
-            return self.prints_data([*node.body, *node.orelse], within)
-        if isinstance(node, ast.If | ast.While):
-            within = within or self.depends(used(node.test))
-            self.prints_data(node.body, within)
-            return self.prints_data([*node.body, *node.orelse], within)
-        if isinstance(node, ast.With):
-            of_data = within or any(self.depends(used(item.context_expr)) for item in node.items)
-            self.bind(
-                {name for item in node.items if item.optional_vars for name in changed(item.optional_vars)}, of_data
-            )
-            return self.prints_data(node.body, of_data)
+        if isinstance(node, ast.For | ast.If | ast.While | ast.With):
+            return self._block(node, within)
         depends = within or self.depends(used(node))
         if depends:
+            self.dependent.add(node)
             self.bind(changed(node), True)
         elif isinstance(node, ast.Assign | ast.AnnAssign):
-            self.bind(
-                {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)},
-                False,
-            )
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            self.bind({each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)}, False)
         return depends and isinstance(node, ast.Expr)
+
+    def _block(self, node: ast.For | ast.If | ast.While | ast.With, within: bool) -> bool:
+        items = node.items if isinstance(node, ast.With) else []
+        heads = [item.context_expr for item in items] or [node.iter if isinstance(node, ast.For) else node.test]
+        names = (
+            [node.target] if isinstance(node, ast.For) else [each.optional_vars for each in items if each.optional_vars]
+        )
+        within = within or any(self.depends(used(head)) for head in heads)
+        if within:
+            self.dependent.add(node)
+        self.bind({name for each in names for name in changed(each)}, within)
+        if isinstance(node, ast.For | ast.While):
+            self.prints_data(node.body, within)  # what the first turn fills, the second may print
+        return self.prints_data([*node.body, *getattr(node, "orelse", [])], within)
 
 
 def has_text(cell: dict) -> bool:

@@ -22,8 +22,8 @@ PRELOADED = (
     "torch", "torch_geometric.data", "torch_geometric.loader", "torch_geometric.nn", "torch_geometric.utils",
     "scipy.sparse.linalg", "scipy.stats", "scipy.interpolate", "pandas", "matplotlib.pyplot", "hypothesis",
 )  # fmt: skip
-#: Neither is needed here, and nbval alone takes seconds to import.
-OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:nbval", "-p", "no:xdist", "--doctest-modules", "-rN")
+#: Nothing that only makes a failure easier to read: of it no more than the name of the test is kept.
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "-p", "pytest_timeout", "--assert=plain", "--doctest-modules", "-rN")
 
 
 @dataclass(frozen=True)
@@ -68,18 +68,18 @@ def preload() -> None:
     assert "advdiff" not in sys.modules, "the project's own modules have to come from the copy"
 
 
-def run(copy: Path, tests: list[str], marker: str, each: float, limit: float) -> Outcome:
+def run(copy: Path, tests: list[str], marker: str, each: float, limit: float, *more: str) -> Outcome:
     """The tests of the project's copy with this marker, until one fails; without the data.
 
     Args:
-        each: seconds that a test may take. limit: seconds that all together may take.
+        each: seconds that a test may take. limit: seconds that all together may take. more: options of pytest.
     """
     with tempfile.TemporaryDirectory() as folder:
         notes, output = Path(folder, "notes"), Path(folder, "output")
         began = time.monotonic()
         child = os.fork()
         if child == 0:
-            os._exit(_child(copy, [*OPTIONS, "-m", marker, "--timeout", str(each), *tests], notes, output))
+            os._exit(_child(copy, [*OPTIONS, *more, "-m", marker, "--timeout", str(each), *tests], notes, output))
         status = _wait(child, began + limit)
         seconds = time.monotonic() - began
         by, slowest = json.loads(notes.read_text(encoding="utf-8")) if notes.exists() else ("", 0.0)
@@ -105,8 +105,12 @@ def _child(copy: Path, arguments: list[str], notes: Path, output: Path) -> int:
         os.dup2(nothing.fileno(), 0)
     for name in [name for name in os.environ if name.startswith("ADVDIFF_")]:
         del os.environ[name]
-    os.environ |= {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "ADVDIFF_CACHE": str(copy / "_cache")}
-    sys.dont_write_bytecode = True
+    os.environ |= {
+        "PYTHONPATH": str(copy),
+        "ADVDIFF_CACHE": str(copy / "_cache"),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    sys.dont_write_bytecode = False
     for name in [name for name in sys.modules if name.split(".")[0] == "tools"]:
         del sys.modules[name]
     sys.path[:] = [str(copy), *(each for each in sys.path if each not in ("", os.getcwd()))]

@@ -67,14 +67,15 @@ def main() -> None:
     parser.add_argument("--near", action="store_true", help="only with the tests of each mutant's own room")
     parser.add_argument("--table", action="store_true", help="try nothing")
     parser.add_argument("--write", action="store_true", help="try nothing, and write what was found")
-    parser.add_argument("--room", choices=ROOMS, help="only this one")
+    parser.add_argument("--rooms", choices=ROOMS, nargs="+", default=ROOMS, help="only these, in this order")
     arguments = parser.parse_args()
-    chosen = [mutant for mutant in mutants() if arguments.room in (None, mutant.room)]
+    chosen = [mutant for room in arguments.rooms for mutant in mutants() if mutant.room == room]
     stale = [mutant for mutant in chosen if not mutant.applies]
     if stale:
         sys.exit("\n".join(f"this text is not once in {mutant.file}: {mutant.old}" for mutant in stale))
     found = known() if arguments.table or arguments.write else try_all(chosen, arguments.near)
-    made = summary([(mutant, found[mutant.key]) for mutant in chosen if mutant.key in found])
+    tried = [mutant for mutant in mutants() if mutant in chosen and mutant.key in found]
+    made = summary([(mutant, found[mutant.key]) for mutant in tried])
     print(table(made))
     if arguments.write:
         if made["tried"] < len(mutants()):

@@ -109,14 +109,27 @@ def steps(mutant: Mutant) -> list[Step]:
 
 
 @contextmanager
-def copied(root: Path) -> Iterator[Path]:
-    """A copy of the repository, for as long as it is needed."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+def snapshot() -> Iterator[Path]:
+    """The repository as it is now, in which the tests run once; what these compile stays there for the mutants."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         for path in _files():
             target = Path(name, path)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / path, target)
+            shutil.copyfile(ROOT / path, target)
         yield Path(name)
+
+
+@contextmanager
+def mutated(mutant: Mutant, root: Path) -> Iterator[Path]:
+    """A copy of the snapshot, compiled files included, with the mistake in it."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as name:
+        copy = Path(name, "copy")
+        shutil.copytree(root, copy, ignore=shutil.ignore_patterns("_build", "_cache", "notebooks"))
+        path = copy / mutant.file
+        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*"):
+            compiled.unlink()
+        path.write_text(path.read_text(encoding="utf-8").replace(mutant.old, mutant.new), encoding="utf-8")
+        yield copy
 
 
 def known() -> dict[str, dict]:
@@ -139,11 +152,12 @@ def baseline(root: Path, group: str) -> float:
     of_all = group == "slow"
     looked_at = ["tests"] if of_all else [f"tests/{group}", *SHARED]
     key = f"{group} {_content(root, 'advdiff', 'pyproject.toml', *looked_at)}"
+    tests = [path for each in (GROUPS if of_all else [group]) for path in paths(each)]
     found = known()
-    if key not in found:
-        tests = [path for each in (GROUPS if of_all else [group]) for path in paths(each)]
-        with copied(root) as copy:
-            made = forked_pytest.run(copy, tests, SLOW if of_all else FAST, 2 * PATIENCE, 3600)
+    if key in found:
+        forked_pytest.run(root, tests, FAST, PATIENCE, 3600, "--collect-only")  # compiles them
+    else:
+        made = forked_pytest.run(root, tests, SLOW if of_all else FAST, 2 * PATIENCE, 3600)
         print(f"as it is: {group}: {made.ended} after {made.seconds:.0f} s, slowest {made.slowest:.1f} s", flush=True)
         if made.ended != "green":
             sys.exit(f"the tests of {group} do not pass on the library as it is: {made.by or made.ended}")
@@ -156,9 +170,7 @@ def baseline(root: Path, group: str) -> float:
 def attempt(mutant: Mutant, root: Path, step: Step) -> forked_pytest.Outcome:
     """Make the mistake in a copy, and run the tests of a step until one fails."""
     limit = PATIENCE + TIMES * sum(baseline(root, group) for group in step.groups)
-    with copied(root) as copy:
-        source = (root / mutant.file).read_text(encoding="utf-8")
-        (copy / mutant.file).write_text(source.replace(mutant.old, mutant.new), encoding="utf-8")
+    with mutated(mutant, root) as copy:
         each = PATIENCE if step.marker == FAST else 2 * PATIENCE
         return forked_pytest.run(copy, list(step.paths), step.marker, each, limit)
 
@@ -166,7 +178,7 @@ def attempt(mutant: Mutant, root: Path, step: Step) -> forked_pytest.Outcome:
 def try_all(chosen: list[Mutant], near: bool) -> dict[str, dict]:
     """Try what is open, first every mutant with the tests of its room (``near``: these alone); key → what is known."""
     found = known()
-    with copied(ROOT) as root:
+    with snapshot() as root:
         tests = _content(root, "tests")
         for number in range(1 if near else 3):
             todo = [(mutant.key, mutant) for mutant in chosen if _next(mutant, found, tests) == number]

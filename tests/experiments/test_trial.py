@@ -183,6 +183,19 @@ def test_status_counts_what_is_done(protocol, tmp_path, capsys):
     assert re.search(r"tiny +12/12 +4/4 +2/2 +2/2 +0 +\d+\.\d+ +0\.0", capsys.readouterr().out)
 
 
+def test_what_is_left_takes_as_long_by_epoch_as_what_is_done(protocol, tmp_path):
+    run_trial(protocol, tmp_path, processes=1, device="cpu", say=lambda line: None)
+    searched = {key: each for key, each in read_trial(protocol, tmp_path).items() if each.plan.only_valid}
+    hours = 0.0
+    for model, runs in {"mlp": 2, "advdifformer-s": 2 + 2 + 2}.items():  # final, published and of the curve
+        of_model = [each for each in searched.values() if each.plan.model == model]
+        rate = sum(each.outcome.cpu_seconds for each in of_model) / sum(each.plan.budget.epochs for each in of_model)
+        hours += runs * 6 * rate / 3600
+    (state,) = progress(protocol, searched)
+    assert state.search == (12, 12) and state.final == (0, 4)
+    assert state.left == pytest.approx(hours) and state.spent > 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import io
 import json
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
+from IPython.core.formatters import DisplayFormatter
 
 from tools import compared_cells
 
@@ -22,6 +27,56 @@ def are_compared(*sources: str, tags: tuple[str, ...] = ()) -> list[bool]:
     ]
     made = compared_cells.tagged({"cells": cells})["cells"]
     return [compared_cells.TAG in cell["metadata"]["tags"] for cell in made[1:]]
+
+
+class WithoutData(ast.NodeTransformer):
+    """Takes out of a cell all statements that depend on the data."""
+
+    def __init__(self, reader: compared_cells.Reader) -> None:
+        self.reader = reader
+
+    def visit(self, node: ast.AST) -> ast.AST | None:
+        if node in self.reader.dependent:
+            return None
+        node = super().generic_visit(node)
+        if isinstance(node, ast.For | ast.If | ast.While | ast.With) and not node.body:
+            node.body = [ast.Pass(lineno=node.lineno, col_offset=0)]
+        return node
+
+
+def shown(body: list[ast.stmt], names: dict[str, object]) -> tuple[str, dict[str, str]]:
+    """Run the statements; what they print, and the formats of a value at their end."""
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    printed, formats = io.StringIO(), {}
+    with contextlib.redirect_stdout(printed):
+        exec(compile(ast.Module(body, []), "cell", "exec"), names)
+        if last is not None:
+            value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+            formats = DisplayFormatter().format(value)[0] if value is not None else {}
+    return printed.getvalue(), formats
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_what_is_compared_everywhere_needs_no_data(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chapter without all that depends on the data prints the same in these cells."""
+    monkeypatch.chdir(path.parent)
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
+    reader, names = compared_cells.Reader(), {"__name__": "__main__"}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        tags = cell["metadata"].get("tags", [])
+        if cell["cell_type"] != "code" or "start" in tags:
+            continue
+        module = ast.parse("".join(cell["source"]))
+        reader.prints_data(module.body)
+        printed, formats = shown(WithoutData(reader).visit(module).body, names)
+        if compared_cells.TAG not in tags:
+            continue
+        for output in cell["outputs"]:
+            if output["output_type"] == "stream":
+                assert printed == "".join(output["text"])
+            for kind in ("text/plain", "text/html") if "data" in output else ():
+                assert formats[kind] == "".join(output["data"][kind])
 
 
 def test_the_chapters_have_their_tags() -> None:
