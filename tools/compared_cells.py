@@ -103,11 +103,15 @@ class Reader:
         return depends and isinstance(node, ast.Expr)
 
     def _block(self, node: ast.For | ast.If | ast.While | ast.With, within: bool) -> bool:
-        items = node.items if isinstance(node, ast.With) else []
-        heads = [item.context_expr for item in items] or [node.iter if isinstance(node, ast.For) else node.test]
-        names = (
-            [node.target] if isinstance(node, ast.For) else [each.optional_vars for each in items if each.optional_vars]
-        )
+        heads: list[ast.expr]
+        names: list[ast.expr] = []
+        if isinstance(node, ast.With):
+            heads = [item.context_expr for item in node.items]
+            names = [item.optional_vars for item in node.items if item.optional_vars is not None]
+        elif isinstance(node, ast.For):
+            heads, names = [node.iter], [node.target]
+        else:
+            heads = [node.test]
         within = within or any(self.depends(used(head)) for head in heads)
         if within:
             self.dependent.add(node)

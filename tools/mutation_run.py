@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -85,15 +84,14 @@ def _content(root: Path, *folders: str) -> str:
     return digest(*(f"{path}\0{hashlib.sha256((root / path).read_bytes()).hexdigest()}" for path in chosen))
 
 
-def paths(group: str, first: str = "") -> list[str]:
-    """The tests of a group: files named like ``first``, files that mention it, the others, examples in docstrings."""
+def paths(group: str, mutant: Mutant | None = None) -> list[str]:
+    """The tests of a group, the likeliest to notice the mutant in front; examples in docstrings at the end."""
     files = [path for path in _files() if path.match("test_*.py") and path.parent == Path("tests", group)]
-
-    def distance(path: Path) -> int:
-        return 0 if first in path.stem else 1 if re.search(rf"\b{first}\b", (ROOT / path).read_text("utf-8")) else 2
-
-    if first:
-        files.sort(key=distance)
+    if mutant is not None:
+        stem = Path(mutant.file).stem
+        by_name = ("leak", "split") if mutant.leak else (stem,)
+        mentioned = {path for path in files if stem in (ROOT / path).read_text(encoding="utf-8")}
+        files.sort(key=lambda path: (not any(word in path.stem for word in by_name), path not in mentioned))
     examples = ROOT / "advdiff" / group
     library = [examples] if examples.is_dir() else sorted(ROOT.glob("advdiff/*.py"))
     return [*map(str, files), *(str(path.relative_to(ROOT)) for path in library)]
@@ -101,10 +99,10 @@ def paths(group: str, first: str = "") -> list[str]:
 
 def steps(mutant: Mutant) -> list[Step]:
     """The tests of its room; all others, from its right to its left; the slow ones."""
-    place, stem = GROUPS.index(mutant.room), Path(mutant.file).stem
+    place = GROUPS.index(mutant.room)
     others = (*GROUPS[place + 1 :], *GROUPS[:place])
-    far = tuple(path for group in others for path in paths(group, stem))
-    near = tuple(paths(mutant.room, stem))
+    far = tuple(path for group in others for path in paths(group, mutant))
+    near = tuple(paths(mutant.room, mutant))
     return [Step((mutant.room,), FAST, near), Step(others, FAST, far), Step(("slow",), SLOW, near + far)]
 
 
@@ -199,6 +197,6 @@ def _next(mutant: Mutant, found: dict[str, dict], tests: str) -> int | None:
     each = found.get(mutant.key)
     if each is None:
         return 0
-    if "by" in each or (mutant.reason and each["passed"] == 3):
+    if "by" in each or mutant.reason:
         return None
     return int(each["passed"]) if each["tests"] == tests else 0
