@@ -114,6 +114,7 @@ endif
 notebooks: $(STAMP) ## execute the notebooks anew, in place, fold their bookkeeping and gather their claims
 	$(ONE_THREAD) $(BIN)/python -m tools.execute_notebooks $(NOTEBOOKS)
 	$(BIN)/python -m tools.fold_cells
+	$(BIN)/python -m tools.compared_cells
 	$(BIN)/python -m tools.gather_claims
 	$(BIN)/python -m tools.readme_findings
 
