@@ -33,7 +33,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dict[str, 
             )
     port = str(processes.free_port())
     command = [sys.executable, "-m", "tests.distributed.worker", str(folder), port]
-    done = subprocess.run(command, env=processes.environment(), capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, env=processes.environment(), capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
     return {
         parts: [torch.load(folder / f"found-{parts}-{rank}.pt", weights_only=True) for rank in range(parts)]
@@ -104,9 +104,9 @@ def test_every_method_is_that_of_one_process(found, name, graph, parts):
 def test_the_bytes_of_a_product_are_those_of_the_formula(found, parts):
     for rank in found[parts]:
         counted = rank["traffic"]
-        first = cost_of_product(counted["rows"], heads=2, width=4, rank=4, itemsize=8, shared=True)
-        second = cost_of_product(counted["rows"], heads=2, width=4, rank=4, itemsize=8)
+        first = cost_of_product(counted["to_send"], heads=2, width=4, rank=4, itemsize=8, shared=True)
+        second = cost_of_product(counted["to_send"], heads=2, width=4, rank=4, itemsize=8)
         assert counted["exchanges"] == 2  # one per product, for all heads
-        assert counted["rows"] > 0 and counted["exchanged"] == first.exchanged + second.exchanged
+        assert counted["to_send"] > 0 and counted["exchanged"] == first.exchanged + second.exchanged
         sums = 2 * 4 * 8  # W'1, once for each attention
         assert counted["reduced"] == first.reduced + second.reduced + sums

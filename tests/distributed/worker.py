@@ -53,7 +53,7 @@ def run_series(shard: Shard) -> dict[str, int]:
     L = advdiff.Generator(advdiff.Attention(query, key, shard.segments), shard.velocity(), 0.5)
     shard.reductions.traffic.reset()
     advdiff.powers(L.propagator, Z, 2)
-    return {"rows": shard.halo.send_index.numel(), **asdict(shard.reductions.traffic)}
+    return {"to_send": shard.halo.send_index.numel(), **asdict(shard.reductions.traffic)}
 
 
 def rank_main(folder: Path) -> None:
