@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import urlopen
 
 from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
+from websocket import create_connection
 
 DESKTOP = (1400, 1000)
 PHONE = (390, 844)
@@ -107,6 +109,43 @@ class Browser:
             elif event["method"] == "Network.responseReceived" and params["response"]["status"] >= 400:
                 failed.append(f"{params['response']['url']}: {params['response']['status']}")
         return failed
+
+
+class Trace:
+    """Chromium's own record of what it did, from the first moment until :meth:`stop`; over a line of its own."""
+
+    def __init__(self, browser: Browser, categories: str) -> None:
+        address = browser.driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
+        with urlopen(f"http://{address}/json/version") as answer:
+            line = json.load(answer)["webSocketDebuggerUrl"]
+        self._line = create_connection(line, suppress_origin=True, timeout=60)
+        self._send("Tracing.start", {"transferMode": "ReportEvents", "traceConfig": _only(categories)})
+        self._wait_for(lambda message: message.get("id") == 1)
+
+    def _send(self, method: str, params: dict[str, Any] | None = None) -> None:
+        self._line.send(json.dumps({"id": 1, "method": method, "params": params or {}}))
+
+    def _wait_for(self, condition: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+        messages = [json.loads(self._line.recv())]
+        while not condition(messages[-1]):
+            messages.append(json.loads(self._line.recv()))
+        return messages
+
+    def stop(self) -> list[dict[str, Any]]:
+        """The events, each with its name and its time ``ts`` in microseconds."""
+        self._send("Tracing.end")
+        messages = self._wait_for(lambda message: message.get("method") == "Tracing.tracingComplete")
+        self._line.close()
+        parts = [message["params"]["value"] for message in messages if message.get("method") == "Tracing.dataCollected"]
+        return [event for part in parts for event in part]
+
+
+def _only(categories: str) -> dict[str, Any]:
+    return {
+        "recordMode": "recordContinuously",
+        "includedCategories": categories.split(","),
+        "excludedCategories": ["*"],
+    }
 
 
 @contextmanager

@@ -51,8 +51,8 @@ def normalise(notebook: NotebookNode) -> None:
         key: language[key] for key in ("file_extension", "mimetype", "name") if key in language
     }
     for model in notebook.metadata.get("widgets", {}).get(WIDGET_STATE, {}).get("state", {}).values():
-        if "_esm" in model["state"]:  # the script is the library's; the book puts it back (tools/book_pages.py)
-            model["state"].update(_esm=NOT_RUN, _css="")
+        if "_esm" in model["state"]:  # script and graphs are the library's; tools/book_pages.py puts them back
+            model["state"].update(_esm=NOT_RUN, _css="", examples={})
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         cell.metadata.pop("collapsed", None)

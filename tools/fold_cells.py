@@ -27,6 +27,7 @@ TAG = "hide-input"
 CALL = "ledger.record("
 ENDING = "recorded with {} evidence"
 FIGURES = {"image/png", "application/vnd.jupyter.widget-view+json"}
+HOVER = '<div class="hover-lines"'  # advdiff.viz.hover_lines
 
 
 def count_claims(source: str) -> int:
@@ -65,7 +66,8 @@ def set_summary(cell: NotebookNode, text: str | None) -> None:
 
 
 def shows_a_figure(cell: NotebookNode) -> bool:
-    return any(FIGURES & set(output.get("data", {})) for output in cell.outputs)
+    shown = [output.get("data", {}) for output in cell.outputs]
+    return any(FIGURES & set(data) or HOVER in "".join(data.get("text/html", "")) for data in shown)
 
 
 def fold(notebook: NotebookNode, chapter: int | str) -> NotebookNode:

@@ -19,7 +19,7 @@ LOCK = ROOT / "requirements.lock"
 #: What is left out, by the beginning of its name.
 WITHOUT = re.compile(r"^(torch|triton|nvidia-[a-z0-9-]+|cuda-[a-z0-9-]+)==")
 #: npm is installed only where the system has none.
-EXTRAS = ("book", "test", "data", "cluster", "ode")
+EXTRAS = ("book", "test", "data", "cluster", "metis", "ode")
 #: What builds the package itself; make installs it without a network of its own.
 BUILD = "setuptools>=77.0.3\n"
 HEAD = """\

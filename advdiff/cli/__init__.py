@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Sequence
 
-from advdiff.cli import bench, data, experiments, trial
+from advdiff.cli import bench, data, distributed, experiments, trial
 
 
 def parser() -> argparse.ArgumentParser:
     main_parser = argparse.ArgumentParser(prog="advdiff", description="Advective diffusion on graphs.")
     commands = main_parser.add_subparsers(dest="command", required=True, metavar="command")
-    for group in (experiments, trial, data, bench):
+    for group in (experiments, trial, data, bench, distributed):
         group.add(commands)
     return main_parser
 

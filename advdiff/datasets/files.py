@@ -29,8 +29,8 @@ CACHE_VARIABLE = "ADVDIFF_CACHE"
 MINIATURE = "MINIATURE"
 #: Bytes that a file may hold, uncompressed, if its size is not known (five times upstream's largest).
 LARGEST = 1 << 30
-#: What reading a broken file or archive raises; zipfile has a RuntimeError for a password, and a NotImplementedError
-#: for a compression that it does not know.
+#: What reading a broken file or archive raises; zipfile has a RuntimeError for an archive with a password, and one of
+#: its subclasses for a compression that zipfile does not know.
 DAMAGE = (
     EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile, tarfile.TarError, UnicodeDecodeError, RuntimeError
 )  # fmt: skip

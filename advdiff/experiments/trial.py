@@ -166,6 +166,9 @@ def run_trial(
         hours: begin no further run after so many.
     """
     queue = Queue(protocol, read_trial(protocol, folder))
+    unfinished = (stage.study for stage in all_stages(protocol, queue.done) if stage.missing(queue.done))
+    for path in sorted({file_of(study, folder) for study in unfinished}):
+        records.check_writable(path)
     began = time.monotonic()
 
     def until_time() -> Iterator[Plan | None]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import sys
-import threading
-import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from advdiff.experiments.orphans import begin_worker
 from advdiff.experiments.plan import Plan
 from advdiff.experiments.records import Record
 
@@ -88,24 +85,11 @@ def _local(processes: int) -> Iterator[tuple[Executor, int]]:
     from joblib.externals.loky import ProcessPoolExecutor
 
     one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "MKL", "OPENBLAS")}
-    executor = ProcessPoolExecutor(processes, initializer=_begin_worker, initargs=(os.getpid(),), env=one_thread)
+    executor = ProcessPoolExecutor(processes, initializer=begin_worker, initargs=(os.getpid(),), env=one_thread)
     try:
         yield executor, processes
     finally:
         executor.shutdown(kill_workers=True)
-
-
-def _begin_worker(parent: int) -> None:
-    """A worker leaves Ctrl-C, which reaches every process of a terminal, to its parent, and does not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform != "win32":
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
 
 
 @contextmanager

@@ -30,6 +30,7 @@ from advdiff.checks import (
     look,
     must_look_at,
 )
+from advdiff.nn.part import current_part
 from advdiff.operators.graph import normalize_adjacency
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
@@ -152,7 +153,10 @@ def recall(memory: Memory, inputs: list[Tensor | None], options: tuple, make: Ca
 def velocity_of(
     edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str, self_loops: str = "none"
 ) -> Velocity:
-    """``normalize_adjacency`` with a memory of the last graphs."""
+    """``normalize_adjacency`` with a memory of the last graphs; or V of the part that stands for the graph."""
+    part = current_part()
+    if part is not None:
+        return part.velocity(kind, self_loops)
 
     def normalise(edge_index: Tensor, edge_weight: Tensor | None) -> Velocity:
         return normalize_adjacency(edge_index, num_nodes, edge_weight, kind, self_loops=self_loops)
@@ -161,7 +165,10 @@ def velocity_of(
 
 
 def segments_of(num_nodes: int, batch: Tensor | None, device: torch.device) -> Segments:
-    """``Segments`` with a memory of the last batches."""
+    """``Segments`` with a memory of the last batches; or those of the part that stands for the graph."""
+    part = current_part()
+    if part is not None:
+        return part.segments
     return recall(_segments, [batch], (num_nodes, device), lambda batch: Segments(num_nodes, batch, device))
 
 
@@ -200,6 +207,11 @@ def check_graph(
                 raise ValueError(
                     f"{name} lies on {given.device} and the features on {device}; move both to one device."
                 )
+    part = current_part()
+    if part is not None:
+        part.check(edge_index, num_nodes, edge_weight, batch)
+        check_all_finite(dense)
+        return
     if not must_look_at(edge_index):  # what was not looked at is not to be remembered as good
         check(edge_index, edge_weight, batch, *sparse.values())
         check_all_finite(dense)

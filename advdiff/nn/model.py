@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from advdiff.checks import check_choice, check_edge_index, check_floating, check_precision, check_tensor, values_checked
+from advdiff.nn.batch_norm import BatchNorm1d
 from advdiff.nn.cache import check_graph, new_memory, recall, segments_of, velocity_of
 from advdiff.operators.velocity import Velocity
 
@@ -93,9 +94,7 @@ class GraphModel(nn.Module):
         self.encoder = mlp(in_channels, hidden_channels, hidden_channels, dropout)
         self.edge = nn.Linear(edge_dim, hidden_channels, bias=False) if edge_dim and edge_features == "signal" else None
         self.layers = nn.ModuleList(layers)
-        self.norms = nn.ModuleList(
-            nn.BatchNorm1d(hidden_channels) if batch_norm else nn.Identity() for _ in self.layers
-        )
+        self.norms = nn.ModuleList(BatchNorm1d(hidden_channels) if batch_norm else nn.Identity() for _ in self.layers)
         self.activation = nn.Sequential(nn.ReLU(), nn.Dropout(dropout))
         self.decoder = mlp(hidden_channels * (2 if task == "edge" else 1), hidden_channels, out_channels, dropout)
 

@@ -61,6 +61,10 @@ class Generator:
                     f"the velocity lies on {velocity.device} and the coupling on {coupling.left.device}; "
                     "move both to one device."
                 )
+            if velocity is not None and velocity.reductions is not coupling.segments.reductions:
+                raise ValueError(
+                    "the velocity and the coupling hold different parts of the graph; build both from the same one."
+                )
             if velocity is not None:
                 coupling.segments.check_edges(velocity.edge_index)
             left, right, segments = coupling.left, coupling.right, coupling.segments
@@ -68,7 +72,7 @@ class Generator:
                 left, right, segments, velocity, beta, coupling.multi_head, coupling.sums_to_one
             )
         elif velocity is not None:
-            segments = Segments(velocity.num_nodes, None, velocity.device)
+            segments = Segments(velocity.num_nodes, None, velocity.device, velocity.reductions)
             self.propagator = Propagator(None, None, segments, velocity, beta, False)
 
     @property

@@ -97,16 +97,20 @@ def normalize_adjacency(
         edge_index, weight = _with_self_loops(edge_index, weight, num_nodes, self_loops)
     source, target = edge_index
     in_degree = _degree(target, weight, num_nodes)
-    if kind == "row":
-        value = _over(weight, in_degree, target)
-        skew = _degree_skew(in_degree)
-    else:
-        out_degree = _degree(source, weight, num_nodes)
-        # One factor after the other: the product of both overflows where the weights are tiny.
-        value = weight * _power_or_zero(in_degree, -0.5)[target] * _power_or_zero(out_degree, -0.5)[source]
-        skew = 1.0
+    out_degree = in_degree if kind == "row" else _degree(source, weight, num_nodes)
+    value = normalized(edge_index, weight, in_degree, out_degree, kind)
+    skew = _degree_skew(in_degree) if kind == "row" else 1.0
     # V keeps the edges: its own ones, which do not change with the caller's.
     return Velocity.build(edge_index.clone(), value, weight, num_nodes, kind, dtype, skew)
+
+
+def normalized(edge_index: Tensor, weight: Tensor, in_degree: Tensor, out_degree: Tensor, kind: str) -> Tensor:
+    """The entry of V that each edge makes, from the degrees of targets and of sources (which "row" does not read)."""
+    source, target = edge_index
+    if kind == "row":
+        return _over(weight, in_degree, target)
+    # One factor after the other: the product of both overflows where the weights are tiny.
+    return weight * _power_or_zero(in_degree, -0.5)[target] * _power_or_zero(out_degree, -0.5)[source]
 
 
 def _with_self_loops(edge_index: Tensor, weight: Tensor, num_nodes: int, which: str) -> tuple[Tensor, Tensor]:

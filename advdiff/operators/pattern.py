@@ -29,11 +29,13 @@ class Pattern(NamedTuple):
     pointers: Tensor
     columns: Tensor
     entry_of_edge: Tensor
+    #: Number of columns; None: as many as rows.
+    width: int | None = None
 
     @classmethod
-    def sort(cls, major: Tensor, minor: Tensor, size: int) -> Pattern:
-        """The pattern of a matrix of ``size`` rows and columns from the row (``major``) and column of each edge."""
-        width = max(size, 1)
+    def sort(cls, major: Tensor, minor: Tensor, size: int, columns: int | None = None) -> Pattern:
+        """The pattern of a matrix of ``size`` rows, and as many or ``columns`` columns, from those of each edge."""
+        width = max(size if columns is None else columns, 1)
         key = major.long() * width + minor.long()
         if has_values(key):
             key, entry_of_edge = torch.unique(key, return_inverse=True)
@@ -44,11 +46,11 @@ class Pattern(NamedTuple):
         counts.index_add_(0, row + 1, torch.ones_like(row))
         # 32-bit indices halve the index traffic of a product that is bound by memory.
         index = torch.int32 if max(major.numel(), size) < 2**31 else torch.int64
-        return cls(counts.cumsum(0).to(index), (key - row * width).to(index), entry_of_edge)
+        return cls(counts.cumsum(0).to(index), (key - row * width).to(index), entry_of_edge, columns)
 
     @property
     def size(self) -> int:
-        """Number of rows and of columns."""
+        """Number of rows."""
         return self.pointers.numel() - 1
 
     @property
@@ -66,7 +68,11 @@ class Pattern(NamedTuple):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*Sparse.*", category=UserWarning)
             return torch.sparse_csr_tensor(
-                self.pointers, self.columns, value, (self.size, self.size), check_invariants=False
+                self.pointers,
+                self.columns,
+                value,
+                (self.size, self.size if self.width is None else self.width),
+                check_invariants=False,
             )
 
     def has_kernels(self, X: Tensor) -> bool:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import check_tensor, has_values, must_look_at
+from advdiff.operators.reductions import WHOLE, Reductions
 
 #: Empty graphs that a batch may have however few its nodes are; each costs memory.
 MANY = 1000
@@ -25,6 +26,7 @@ class Segments:
         num_nodes: number N of nodes.
         batch: [N] graph number of each node (PyG's ``batch``, any order), or None for one graph.
         device: where the index tensors live when ``batch`` is None.
+        reductions: how sums over the nodes of this process become sums over all nodes, where others hold the rest.
 
     Example:
         >>> import torch
@@ -33,8 +35,13 @@ class Segments:
         tensor([3., 4.])
     """
 
-    def __init__(self, num_nodes: int, batch: Tensor | None, device: torch.device) -> None:
+    def __init__(
+        self, num_nodes: int, batch: Tensor | None, device: torch.device, reductions: Reductions = WHOLE
+    ) -> None:
         self.num_nodes, self.batch, self.num_graphs, self.largest = num_nodes, batch, 1, num_nodes
+        self.reductions = reductions
+        if batch is not None and not reductions.is_whole:
+            raise ValueError("a graph that is spread over processes is one graph; pass batch=None.")
         #: [N] where each node stands when every graph is padded to the largest one; None if there is one graph.
         self.slots: Tensor | None = None
         if batch is not None:
@@ -50,9 +57,18 @@ class Segments:
                     )
                 self.num_graphs = highest + 1
         if self.num_graphs == 1:
-            self.counts = torch.full((1,), num_nodes, dtype=torch.int64, device=device)
+            self.counts = torch.full((1,), self.all_nodes, dtype=torch.int64, device=device)
         else:
             self._cut_into_tiles()
+
+    @property
+    def all_nodes(self) -> int:
+        """Number of nodes of the whole graph, be they here or in other processes."""
+        return self.reductions.count(self.num_nodes)
+
+    def is_small(self, size: int) -> bool:
+        """Is this one graph of at most ``size`` nodes, and all of it here?"""
+        return self.num_graphs == 1 and self.num_nodes <= size and self.reductions.is_whole
 
     def _check(self, batch: Tensor, device: torch.device) -> None:
         check_tensor("batch", batch)
@@ -104,13 +120,13 @@ class Segments:
     def sum(self, X: Tensor) -> Tensor:
         """[N, …] → [G, …]: sum over the nodes of each graph."""
         if self.num_graphs == 1:
-            return X.sum(0, keepdim=True)
+            return self.reductions.add(X.sum(0, keepdim=True))
         assert self.batch is not None
         return X.new_zeros(self.num_graphs, *X.shape[1:]).index_add_(0, self.batch, X)
 
     def mean(self, X: Tensor) -> Tensor:
         """[N, …] → [G, …]: mean over the nodes of each graph, 0 where it has none."""
-        if self.num_graphs == 1 and self.num_nodes:
+        if self.num_graphs == 1 and self.num_nodes and self.reductions.is_whole:
             return X.mean(0, keepdim=True)
         return self.sum(X) / self.counts.clamp(min=1).to(X.dtype).view(-1, *[1] * (X.dim() - 1))
 
@@ -152,8 +168,8 @@ class Segments:
             sums = products.new_zeros(self.num_graphs, heads, rank, width)
             return sums.index_add_(0, self._graph_of_tile, products)
         if B.size(1) == 1 and heads > 1:  # shared by the heads: one larger product
-            return (A.reshape(-1, heads * rank).T @ B[:, 0]).view(1, heads, rank, width)
-        return torch.bmm(A.permute(1, 2, 0), B.permute(1, 0, 2)).unsqueeze(0)
+            return self.reductions.add(A.reshape(-1, heads * rank).T @ B[:, 0]).view(1, heads, rank, width)
+        return self.reductions.add(torch.bmm(A.permute(1, 2, 0), B.permute(1, 0, 2))).unsqueeze(0)
 
     def add_apply_(self, out: Tensor, A: Tensor, S: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
         """out_u ← keep · out_u + scale · a_uᵀ S_{g(u)} in place: [N, H, F] += [N, H, r] · [G, H, r, F]."""

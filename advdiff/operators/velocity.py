@@ -12,6 +12,7 @@ from torch import Tensor
 
 from advdiff.checks import check_finite, check_floating, check_rows, has_values
 from advdiff.operators.pattern import Pattern
+from advdiff.operators.reductions import WHOLE, Reductions
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +65,22 @@ class Velocity:
         kind: str,
         dtype: torch.dtype,
         skew: float,
+        undirected: bool | None = None,
     ) -> Velocity:
-        """Sort the edges once by target and once by source. ``weight``: the adjacency before normalising."""
+        """Sort the edges once by target and once by source. ``weight``: the adjacency before normalising.
+
+        ``undirected`` is looked for where it is None.
+        """
         source, target = edge_index
         forward = Pattern.sort(target, source, num_nodes)
         backward = Pattern.sort(source, target, num_nodes)
-        undirected = (
-            has_values(entries)
-            and torch.equal(forward.pointers, backward.pointers)
-            and torch.equal(forward.columns, backward.columns)
-            and torch.allclose(forward.merge(weight), backward.merge(weight), rtol=1e-12, atol=0.0)
-        )
+        if undirected is None:
+            undirected = (
+                has_values(entries)
+                and torch.equal(forward.pointers, backward.pointers)
+                and torch.equal(forward.columns, backward.columns)
+                and torch.allclose(forward.merge(weight), backward.merge(weight), rtol=1e-12, atol=0.0)
+            )
         if undirected and kind == "symmetric":
             backward = forward
         return cls(edge_index, entries, num_nodes, kind, dtype, undirected, skew, (forward, backward))
@@ -87,6 +93,11 @@ class Velocity:
     @property
     def device(self) -> torch.device:
         return self.entries.device
+
+    @property
+    def reductions(self) -> Reductions:
+        """How sums over the nodes of this process become sums over all of them."""
+        return WHOLE
 
     @property
     def num_edges(self) -> int:

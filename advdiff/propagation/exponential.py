@@ -24,7 +24,7 @@ SMALL = 64
 
 
 def _choose(L: Generator) -> tuple[str, str]:
-    if L.num_nodes <= SMALL and L.propagator.segments.num_graphs == 1:
+    if L.propagator.segments.is_small(SMALL):
         return "dense", f"at most {SMALL} nodes: a dense matrix exponential is fastest"
     if L.velocity is None or L.velocity.undirected:
         return (

@@ -56,10 +56,11 @@ class Diagnosis:
         row_sums = operator.add_product_(torch.empty_like(x), torch.ones_like(x), keep=0.0)
         sizes = [x.new_zeros(()) if t is None or t.numel() == 0 else t.abs().amax() for t in (X, Z)]
         failed = x.new_zeros(()) if info is None else info.ne(0).any().to(x.dtype)
-        norm, low, high, size_X, size_Z, singular = torch.stack(
-            [row_sums.amax(), *x.aminmax(), *sizes, failed]
-        ).tolist()  # the one time that the host waits for the device
-        norm += abs(1.0 + theta)
+        low, high = x.aminmax()
+        found = torch.stack([row_sums.amax(), -low, high, *sizes, failed])
+        # The one time that the host waits for the device.
+        norm, low, high, size_X, size_Z, singular = operator.segments.reductions.highest(found).tolist()
+        low, norm = -low, norm + abs(1.0 + theta)
         if not math.isfinite(norm + size_Z):
             return cls(True, math.nan, math.nan)
         if singular or not math.isfinite(low + high + size_X):

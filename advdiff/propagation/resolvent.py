@@ -25,7 +25,7 @@ WARN_CONDITION = 1e3
 
 
 def _choose(L: Generator) -> tuple[str, str]:
-    if L.num_nodes <= SMALL and L.propagator.segments.num_graphs == 1:
+    if L.propagator.segments.is_small(SMALL):
         return "dense", f"at most {SMALL} nodes: a dense solve is fastest"
     if L.propagator.has_small_graphs and L.propagator.segments.largest <= SMALL:
         return "dense", f"graphs of at most {SMALL} nodes and no more than d + 1: a dense solve in each is fastest"

@@ -12,6 +12,8 @@ from PIL import Image
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_ON_PAGE = 80  # pixels of the page for an inch of the figure
+
 
 def png(figure: Figure, dpi: int = 90, colours: int = 64) -> bytes:
     """The figure as small PNG bytes with a palette of at most 256 colours; the figure is closed.
@@ -37,15 +39,16 @@ def frame_grid(
     second: tuple[str, Sequence[float]],
     *,
     alt: str,
-    dpi: int = 80,
+    dpi: int = 2 * _ON_PAGE,
 ) -> Any:
-    """Two sliders over precomputed frames: a control that works in the published page, without a kernel.
+    """Two sliders over precomputed frames, for what no browser can compute; in the published page, without a kernel.
 
     Args:
         draw: makes the figure of a pair of values.
         first, second: label (HTML or ``\\(…\\)`` maths) and values of the two sliders.
         alt: what the figure shows, in words. The published page reads it from the code of the cell, since the script of
             the widgets can neither give an image an alt text nor draw one that has a tooltip.
+        dpi: pixels of the picture for an inch; twice those of the page are sharp on a fine screen and in print.
 
     Example:
         >>> from matplotlib.figure import Figure
@@ -65,14 +68,18 @@ def frame_grid(
         )
         for label, values in (first, second)
     ]
+
+    def frame(a: float, b: float) -> Any:
+        figure = draw(a, b)
+        width = f"{figure.get_figwidth() * _ON_PAGE:.0f}px"
+        return widgets.Image(value=png(figure, dpi), format="png", layout={"width": width, "max_width": "100%"})
+
     rows = []
     for a in first[1]:
-        frames = [
-            widgets.Image(value=png(draw(a, b), dpi), format="png", layout={"max_width": "100%"}) for b in second[1]
-        ]
+        frames = [frame(a, b) for b in second[1]]
         row = widgets.Stack(frames, selected_index=sliders[1].index)
         widgets.jslink((sliders[1], "index"), (row, "selected_index"))
         rows.append(row)
     stack = widgets.Stack(rows, selected_index=sliders[0].index)
     widgets.jslink((sliders[0], "index"), (stack, "selected_index"))
-    return widgets.VBox([widgets.HBox(sliders), stack])
+    return widgets.VBox([widgets.HBox(sliders), stack], layout={"align_items": "center"})

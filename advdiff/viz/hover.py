@@ -6,47 +6,50 @@ import hashlib
 import html
 import io
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib import colors
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _FADED = 0.1
 
 
 def _colour(artist: Any) -> str | None:
-    """The colour of a line or of a set of marks or areas, if it has one."""
-    found = artist.get_color() if hasattr(artist, "get_color") else None
-    if found is None and hasattr(artist, "get_facecolor") and len(artist.get_facecolor()):
-        found = artist.get_facecolor()[0]
+    """The colour of a line, a bar or a set of marks or areas, if it has one."""
+    found = artist.get_color() if hasattr(artist, "get_color") else np.atleast_2d(artist.get_facecolor())
+    if isinstance(found, np.ndarray):
+        found = found[0] if found.size else None
     try:
         return None if found is None else colors.to_hex(found)
     except ValueError:
         return None
 
 
-def _mark_lines(axes: Axes, number: int, names: dict[str, int]) -> None:
-    """Give every line, mark and band the id of its name: its own label, or else its colour, if only one name has it."""
-    artists = [*axes.lines, *axes.collections]
+def _mark_lines(figure: Figure, names: dict[str, int]) -> None:
+    """Give lines, marks, bars and bands the id of their name: their label, or else, without one, their colour."""
+    artists = [artist for axes in figure.axes for artist in (*axes.lines, *axes.collections, *axes.patches)]
     labelled = {artist: str(artist.get_label()) for artist in artists if artist.get_label() in names}
-    counts = Counter(_colour(artist) for artist in labelled)
-    by_colour = {_colour(artist): label for artist, label in labelled.items() if counts[_colour(artist)] == 1}
+    owners: dict[str | None, set[str]] = {}
+    for artist, label in labelled.items():
+        owners.setdefault(_colour(artist), set()).add(label)
     for place, artist in enumerate(artists):
-        label = labelled.get(artist) or by_colour.get(_colour(artist))
-        if label is not None:
-            artist.set_gid(f"line-{names[label]}-{number}-{place}")
+        label = str(artist.get_label())
+        # Without a label of its own (matplotlib gives one that begins with _) the colour tells, if one name has it.
+        owner = owners.get(_colour(artist), set()) if label.startswith("_") else {label} & names.keys()
+        if len(owner) == 1:
+            (name,) = owner
+            artist.set_gid(f"line-{names[name]}-{place}")
 
 
 def hover_lines(figure: Figure, *, alt: str) -> Any:
     """The figure as SVG in which a name of the legend brings its line forward; without a kernel, and closed after.
 
     The legend may stand in one of the axes or in the figure. What has the label of a name belongs to it, and what has
-    its colour where no other name has it, such as a band around the line.
+    its colour where no other name has it, such as a band around the line, or the same line in another panel.
 
     Args:
         alt: what the figure shows, in words.
@@ -70,8 +73,7 @@ def hover_lines(figure: Figure, *, alt: str) -> Any:
     names = {text.get_text(): k for k, text in enumerate(texts)}
     for text in texts:
         text.set_gid(f"name-{names[text.get_text()]}")
-    for number, axes in enumerate(figure.axes):
-        _mark_lines(axes, number, names)
+    _mark_lines(figure, names)
     stream = io.StringIO()
     with plt.rc_context({"svg.hashsalt": "advdiff", "svg.fonttype": "path"}):
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
@@ -85,6 +87,7 @@ def _page(drawn: str, names: dict[str, int], alt: str) -> Any:
     own = "hover-" + hashlib.sha256(drawn.encode()).hexdigest()[:10]  # ids of two figures on a page must differ
     svg = drawn[drawn.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"\s*\n\s*", " ", svg)  # a notebook keeps each line by itself
     svg = re.sub(r'\b(id="|xlink:href="#|href="#|url\(#)', rf"\1{own}-", svg)
     rules = []
     for name, k in names.items():

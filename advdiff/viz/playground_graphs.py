@@ -99,70 +99,115 @@ def _cut(edges: list[Edge], u: int) -> list[Edge]:
     return [edge for edge in edges if u not in edge[:2]]
 
 
+def _across(edges: list[Edge], half: int) -> list[Edge]:
+    """Every third edge leads to the other block instead."""
+    return [
+        [u, (v + half) % (2 * half), *rest] if k % 3 == 0 else [u, v, *rest] for k, (u, v, *rest) in enumerate(edges)
+    ]
+
+
 def presets() -> dict[str, dict[str, Any]]:
     """What the playground starts with, by name: the traits of the widget that are not the default.
+
+    All but the first stand in a chapter: they show few controls, a number or two, and say what to try.
 
     Example:
         >>> from advdiff.viz.playground_graphs import presets
         >>> presets()["swap of partners"]["second"]
         [[0, 2, 0, 1], [1, 3, 0, 1]]
     """
-    club = example_graphs()["karate club"]["edges"]
-    return {
-        "karate club": {
-            "panels": ["curves", "spectrum"],
-            "caption": "Zachary's karate club, colour on the instructor. Move T with β = 0: attention alone averages. "
-            "Then raise β and see the edges carry more than the average does.",
-        },
-        "heat": {
-            "attention": "off",
+    graphs = example_graphs()
+    club, blocks = graphs["karate club"], graphs["two blocks"]["edges"]
+    local = {"attention": "off", "beta": 1.0, "divided": False}
+    chapters = {
+        "layers": local
+        | {
+            "name": "grid",
             "normalization": "row",
-            "beta": 1.0,
-            "divided": False,
-            "panels": ["curves"],
-            "caption": "The heat equation on the club: every member moves towards the average of the friends. Press "
-            "Play, and watch the distance to the average fall to zero.",
+            "time": 10.0,
+            "layers": 10,
+            "panels": ["layers"],
+            "told": ["steps"],
+            "caption": "Layers of Euler's scheme and the flow that they stand for. At τ = 1 every second square is "
+            "empty, however many layers there are. Try n = 20, where τ = 1/2: the picture is that of the flow. Then "
+            "n = 9: above τ* the layers blow up.",
         },
         "growth": {
             "normalization": "row",
             "beta": 0.5,
             "divided": False,
             "panels": ["spectrum", "curves"],
-            "caption": "With V = D⁻¹A and any attention the leftmost eigenvalue of L is −β exactly: z(T) grows like "
-            "the exponential of βT. Move β; then take V symmetric, and see the dot leave the line.",
+            "told": ["leftmost"],
+            "caption": "With V = D⁻¹A the leftmost eigenvalue of L is −β exactly, and z(T) grows like e^{βT}. Move β; "
+            "then take V symmetric, and see the dot leave the dashed line to its right.",
+        },
+        "factions": {
+            "normalization": "row",
+            "attention": "signal",
+            "beta": 0.0,
+            "time": 4.0,
+            "panels": ["curves"],
+            "told": ["smallest"],
+            "caption": "Members attend to their own faction, and the colour starts with the instructor. At β = 0 the "
+            "other faction stays at 0 for ever. Try a small β: friendships carry colour across, and a large T makes "
+            "all agree.",
         },
         "three solvers": {
-            "theta": 2.0,
-            "order": 3,
-            "panels": ["solvers", "spectrum"],
-            "caption": "The exponential, the inverse and the powers of one and the same L. Lower θ to θ*: the pole "
-            "meets the leftmost eigenvalue, and the inverse turns singular.",
+            "normalization": "row",
+            "beta": 0.5,
+            "time": 1.0,
+            "theta": 1.0,
+            "order": 4,
+            "panels": ["spectrum", "solvers"],
+            "told": ["critical"],
+            "caption": "The exponential, the inverse and the powers of one and the same L. Lower θ from 1 to θ* = β: "
+            "the pole × meets the leftmost eigenvalue, and the inverse turns singular. Below it, colours are wrong.",
         },
         "cut an edge": {
-            "second": [edge for edge in club if edge[:2] != [0, 31]],
+            "second": [edge for edge in club["edges"] if edge[:2] != [0, 31]],
             "beta": 1.0,
             "time": 1.0,
             "panels": ["second"],
-            "caption": "On the second graph the edge between 0 and 31 is cut. Drag between two other nodes to cut or "
-            "to join, and see how far x = ‖ΔÃ‖₂ and the variation move.",
+            "told": ["shift"],
+            "caption": "On the second graph the friendship between 0 and 31 is cut. Drag from 0 to 31 to join them "
+            "again, then cut one between members with few friends, such as 24 and 27: x is larger.",
         },
-        "swap of partners": {
+        "swap of partners": local
+        | {
             "name": "two couples",
-            "attention": "off",
-            "beta": 1.0,
-            "time": 1.0,
-            "divided": False,
             "second": [[0, 2, 0, 1], [1, 3, 0, 1]],
+            "time": 1.0,
             "panels": ["second"],
-            "caption": "Two couples swap partners: x = 2, and the variation is 1 − e^(−2T), the most that is possible. "
+            "told": ["shift", "variation"],
+            "caption": "Two couples swap partners: x = 2, and the variation is 1 − e^{−2T}, the most that is possible. "
             "Move T, and compare with the paper's bound. Then give one couple its old edge back.",
         },
-        "cut node 3 off": {
-            "second": _cut(club, 3),
-            "beta": 1.0,
+        "homophily": {
+            "name": "two blocks",
+            "second": _across(blocks, 9),
+            "beta": 0.5,
             "time": 1.0,
+            "divided": False,
             "panels": ["second"],
-            "caption": "On the second graph node 3 has lost all its edges. Take V = D⁻¹A, where an isolated node has "
-            "a zero row, and find the bound that no longer holds.",
+            "told": ["shift", "variation"],
+            "caption": "On the second graph every third edge leads to the other block. Halve β: the variation halves, "
+            "too. Then raise T: the bound of this chapter loosens, and the paper's leaves the picture.",
+        },
+        "cut node 3 off": local
+        | {
+            "start": club["signal"],
+            "second": _cut(club["edges"], 3),
+            "time": 2.0,
+            "panels": ["second"],
+            "told": ["movement"],
+            "caption": "On the second graph member 3 has lost all six friends. The colour is the faction, ±1, and "
+            "the number says how far a model that diffuses it moves. Join 3 to one friend again, then try β = 0 with "
+            "uniform attention: a deaf model does not move.",
         },
     }
+    full = {
+        "panels": ["curves", "spectrum"],
+        "caption": "Zachary's karate club, colour on the instructor. Move T with β = 0: attention alone averages. "
+        "Then raise β and see the edges carry more than the average does.",
+    }
+    return {"karate club": full} | {name: {"compact": True} | traits for name, traits in chapters.items()}

@@ -20,15 +20,17 @@ from advdiff.operators import Attention, Generator, normalize_adjacency
 from advdiff.operators.graph import NORMALIZATIONS
 from advdiff.propagation import exponential
 from advdiff.viz.playground_graphs import example_graphs, presets
+from advdiff.viz.playground_numbers import NUMBERS
 
 SCRIPTS = Path(__file__).with_name("playground")
 #: In the order in which one needs the other.
 MODULES = (
     *("kernels", "spectrum", "bounds", "graph", "address", "colours"),
-    *("drawing", "editor", "charts", "session", "view"),
+    *("stamps", "drawing", "editor", "elements", "charts", "session", "numbers", "panels", "view"),
 )
 ATTENTIONS = ("off", "uniform", "places", "signal")
-PANELS = ("curves", "spectrum", "solvers", "second", "numbers", "edges")
+PANELS = ("curves", "spectrum", "solvers", "layers", "second", "numbers", "edges")
+_LIMITS = {"beta": (0, 3), "time": (0, 10), "theta": (0.01, 6), "order": (1, 6), "layers": (1, 40)}
 _IMPORT = re.compile(r'^import\s*\{[^}]*\}\s*from\s*"\./\w+\.js";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=function|class|const|let)", re.MULTILINE)
 _NAMESPACE = uuid.UUID("6d2f6d1e-2c4e-5f0a-9a57-0f1d5b7c9e31")
@@ -80,11 +82,14 @@ class Playground(anywidget.AnyWidget):
         start: z(0), a number per node.
         signal: the second signal, from which ``attention="signal"`` is made.
         second: edges of the second graph, or None.
-        beta, time, theta, order: β ∈ [0, 3], T ∈ [0, 10], θ, K.
+        beta, time, theta, order, layers: β ∈ [0, 3], T ∈ [0, 10], θ, K, and the number of layers n.
         normalization: ``"symmetric"`` or ``"row"``.
         attention: ``"off"``, ``"uniform"``, ``"places"`` (of the nodes in the picture) or ``"signal"``.
         divided: whether z(T) is shown divided by its growth, e^{βT}, or e^{(β−1)T} without attention.
         panels: the panels that are open.
+        compact: whether only the controls of a preset are shown; a button shows the others.
+        told: the numbers above the caption: any of ``smallest``, ``leftmost``, ``critical``, ``steps``, ``shift``,
+            ``variation`` and ``movement``.
         caption: a sentence below.
 
     Example:
@@ -108,10 +113,13 @@ class Playground(anywidget.AnyWidget):
     time = traitlets.CFloat(2.0).tag(sync=True)
     theta = traitlets.CFloat(1.0).tag(sync=True)
     order = traitlets.CInt(3).tag(sync=True)
+    layers = traitlets.CInt(10).tag(sync=True)
     normalization = traitlets.Unicode("symmetric").tag(sync=True)
     attention = traitlets.Unicode("uniform").tag(sync=True)
     divided = traitlets.Bool(True).tag(sync=True)
     panels = traitlets.List(["curves", "spectrum"]).tag(sync=True)
+    compact = traitlets.Bool(False).tag(sync=True)
+    told: Any = traitlets.List([]).tag(sync=True)
     caption = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, **traits: Any) -> None:
@@ -129,12 +137,12 @@ class Playground(anywidget.AnyWidget):
         traits.setdefault("layout", ipywidgets.Layout(model_id=_next_id()))
         super().__init__(examples=examples, model_id=_next_id(), **traits)
 
-    @traitlets.validate("beta", "time", "theta", "order")
+    @traitlets.validate("beta", "time", "theta", "order", "layers")
     def _within(self, proposal: Any) -> float:
-        low, high = {"beta": (0, 3), "time": (0, 10), "theta": (0.01, 6), "order": (1, 6)}[proposal.trait.name]
+        low, high = _LIMITS[proposal.trait.name]
         if not (math.isfinite(proposal.value) and low <= proposal.value <= high):
             raise ValueError(f"{proposal.trait.name} is {proposal.value}; choose a value from {low} to {high}.")
-        return float(proposal.value) if proposal.trait.name != "order" else int(proposal.value)
+        return int(proposal.value) if proposal.trait.name in ("order", "layers") else float(proposal.value)
 
     @traitlets.validate("normalization", "attention")
     def _known(self, proposal: Any) -> str:
@@ -142,10 +150,11 @@ class Playground(anywidget.AnyWidget):
         check_choice(proposal.trait.name, proposal.value, choices)
         return str(proposal.value)
 
-    @traitlets.validate("panels")
-    def _known_panels(self, proposal: Any) -> list[str]:
-        for panel in proposal.value:
-            check_choice("panel", panel, PANELS)
+    @traitlets.validate("panels", "told")
+    def _known_parts(self, proposal: Any) -> list[str]:
+        word, choices = ("panel", PANELS) if proposal.trait.name == "panels" else ("number", tuple(NUMBERS))
+        for part in proposal.value:
+            check_choice(word, part, choices)
         return list(proposal.value)
 
     def _generator(self, edges: list[list[float]]) -> Generator:
@@ -176,24 +185,30 @@ class Playground(anywidget.AnyWidget):
         """z(T) = e^{−LT} z(0) by the library, undivided."""
         return exponential(self.generator, torch.tensor(self.start, dtype=torch.float64), self.time, tol=1e-12)
 
+    @property
+    def numbers(self) -> dict[str, float]:
+        """The numbers that are told, by the library."""
+        return {key: NUMBERS[key](self) for key in self.told}
+
     def __repr__(self) -> str:
         size, edges = len(self.graph["points"]), len(self.graph["edges"])
         name = self.name or "own graph"
-        return f"Playground({name}: {size} nodes, {edges} edges, beta={self.beta:g}, time={self.time:g})"
+        told = "".join(f", {key}={round(value, 4) + 0.0:.4f}" for key, value in self.numbers.items())
+        return f"Playground({name}: {size} nodes, {edges} edges, beta={self.beta:g}, time={self.time:g}{told})"
 
 
 def playground(preset: str = "karate club", **traits: Any) -> Playground:
     """The playground with the settings of a preset, and with others in the place of some of them.
 
     Args:
-        preset: ``"karate club"``, ``"heat"``, ``"growth"``, ``"three solvers"``, ``"cut an edge"``,
-            ``"swap of partners"`` or ``"cut node 3 off"``.
+        preset: ``"karate club"``, all controls; or, with few of them, ``"layers"``, ``"growth"``, ``"factions"``,
+            ``"three solvers"``, ``"cut an edge"``, ``"swap of partners"``, ``"homophily"`` or ``"cut node 3 off"``.
         traits: traits of :class:`Playground`, such as ``beta=2.0`` or ``name="directed ring"``.
 
     Example:
         >>> from advdiff import viz
         >>> viz.playground(preset="swap of partners", time=0.5)
-        Playground(two couples: 4 nodes, 2 edges, beta=1, time=0.5)
+        Playground(two couples: 4 nodes, 2 edges, beta=1, time=0.5, shift=2.0000, variation=0.6321)
     """
     known = presets()
     check_choice("preset", preset, tuple(known))

@@ -25,14 +25,15 @@
     return anywidget;
   };
 
-  // Notebooks are saved without the script of the playground; here it is put back, before embed.js reads the state.
+  // Notebooks are saved without the script and the graphs of the playground; here they are put back, before embed.js
+  // reads the state.
   document.addEventListener("DOMContentLoaded", async () => {
     for (const script of document.querySelectorAll('script[type="application/vnd.jupyter.widget-state+json"]')) {
       const saved = JSON.parse(script.textContent);
       const own = Object.values(saved.state).filter(({ state }) => state._anywidget_id?.endsWith(".Playground"));
       if (!own.length) continue;
       if (!window.advdiffPlayground) await load("playground.js");
-      for (const { state } of own) Object.assign(state, { _esm: window.advdiffPlayground.esm, _css: window.advdiffPlayground.css });
+      for (const { state } of own) Object.assign(state, window.advdiffPlayground);
       script.textContent = JSON.stringify(saved);
     }
   });

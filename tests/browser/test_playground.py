@@ -1,4 +1,4 @@
-"""The playground in Chromium without any other host: by pointer, keyboard and touch, in both themes, and how fast."""
+"""The playground in Chromium without any other host: by pointer, keyboard and touch, in both themes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tools.chromium import PHONE, Browser
 
 PAGE = "notebooks/playground.html"
 SWAP = "#playground:b=1&t=1&v=symmetric&a=off&d=0&p=second&g=two%20couples&e2=0-2,1-3"
-DISC = "#playground:b=1&t=1&v=row&a=places&d=1&p=curves&g=disc%20of%201%2C600%20nodes"
 PLACES = [(0.25, 0.3), (0.75, 0.3), (0.75, 0.7), (0.25, 0.7)]  # shares of the picture's width and height
 
 
@@ -254,48 +253,6 @@ def test_nothing_serious_with_all_panels_open_in_both_themes(page: Page) -> None
     assert page.driver.execute_async_script(audit, STANDARD) == []
     page.browser.set_theme("dark")
     assert page.driver.execute_async_script(audit, ["color-contrast"]) == []
-
-
-# How long the page works on each frame, by the clock of its performance API, and how often the disc is drawn anew.
-WATCH = """
-window.watched = {frames: [], drawn: 0, work: []};
-const draw = CanvasRenderingContext2D.prototype.clearRect;
-CanvasRenderingContext2D.prototype.clearRect = function (...box) {
-  window.watched.drawn++;
-  return draw.apply(this, box);
-};
-const request = window.requestAnimationFrame;
-window.requestAnimationFrame = callback => request(time => {
-  const start = performance.now();
-  callback(time);
-  window.watched.work.push(performance.now() - start);
-});
-const tick = time => { window.watched.frames.push(time); request(tick); };
-request(tick);
-"""
-
-
-def test_disc_keeps_up_with_a_slider_that_is_dragged(browser: Browser, record_property: Any) -> None:
-    page = Page(browser, DISC)
-    box = page.box("input[type=range][data-key=beta]")
-    heights = box["top"] + box["height"] / 2
-    places = [(box["left"] + box["width"] * (0.1 + 0.8 * abs(1 - k / 30 % 2)), heights) for k in range(150)]
-    page.mouse("mousePressed", places[0])
-    for place in places[:20]:  # until the script is warm
-        page.mouse("mouseMoved", place)
-    browser.run(WATCH)
-    for place in places[20:]:
-        page.mouse("mouseMoved", place)
-    seen = browser.run("return window.watched")
-    page.mouse("mouseReleased", places[-1], down=False)
-    seconds = (seen["frames"][-1] - seen["frames"][0]) / 1000
-    drawn, work = seen["drawn"] / seconds, sorted(seen["work"])
-    # Where others use the processor, too, most frames were interrupted; the quick ones tell what the work itself takes.
-    quick = work[len(work) // 10]
-    record_property("frames drawn a second", round(drawn, 1))
-    print(f"disc of 1,600 nodes: drawn {drawn:.1f} times a second; work on a frame {quick:.1f} ms (a tenth quicker)")
-    assert quick < 1000 / 30, "too slow for 30 frames a second even when nothing interrupts"
-    assert drawn > 2, f"{drawn:.1f} frames a second"
 
 
 def test_discs_of_the_landing_page_wake_up(browser: Browser) -> None:

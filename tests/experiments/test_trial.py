@@ -119,6 +119,19 @@ def test_one_and_two_processes_and_an_interrupted_trial_give_the_same_records(pr
     assert next(iter(Queue(protocol, one)), "nothing left") == "nothing left"
 
 
+@pytest.mark.slow
+def test_a_dask_cluster_of_two_workers_gives_the_same_records(protocol, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    run_trial(protocol, tmp_path / "here", processes=1, device="cpu", say=lambda line: None)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=":0"
+    ) as cluster:
+        run_trial(protocol, tmp_path / "there", dask=cluster.scheduler_address, device="cpu", say=lambda line: None)
+    there = read_trial(protocol, tmp_path / "there")
+    assert outcomes(there) == outcomes(read_trial(protocol, tmp_path / "here"))
+    assert {run.provenance.protocol for run in there.values()} == {protocol.hash}
+
+
 def test_a_search_does_not_look_at_test_data_and_the_better_half_goes_on(protocol, tmp_path):
     run_trial(protocol, tmp_path, processes=1, device="cpu", say=lambda line: None)
     done = read_trial(protocol, tmp_path)
@@ -183,6 +196,19 @@ def test_status_counts_what_is_done(protocol, tmp_path, capsys):
     assert re.search(r"tiny +12/12 +4/4 +2/2 +2/2 +0 +\d+\.\d+ +0\.0", capsys.readouterr().out)
 
 
+def test_what_is_left_takes_as_long_by_epoch_as_what_is_done(protocol, tmp_path):
+    run_trial(protocol, tmp_path, processes=1, device="cpu", say=lambda line: None)
+    searched = {key: each for key, each in read_trial(protocol, tmp_path).items() if each.plan.only_valid}
+    hours = 0.0
+    for model, runs in {"mlp": 2, "advdifformer-s": 2 + 2 + 2}.items():  # final, published and of the curve
+        of_model = [each for each in searched.values() if each.plan.model == model]
+        rate = sum(each.outcome.cpu_seconds for each in of_model) / sum(each.plan.budget.epochs for each in of_model)
+        hours += runs * 6 * rate / 3600
+    (state,) = progress(protocol, searched)
+    assert state.search == (12, 12) and state.final == (0, 4)
+    assert state.left == pytest.approx(hours) and state.spent > 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -198,3 +224,20 @@ def test_mistakes_in_a_protocol_are_named(tmp_path, old, new, message):
         read_protocol(path)
     with pytest.raises(ValueError, match="no protocol at"):
         read_protocol(Path(tmp_path, "none.toml"))
+
+
+def test_a_folder_that_cannot_be_written_is_noticed_before_the_first_run(protocol, tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr("advdiff.experiments.trial.attempt", lambda plan, **how: made.append(plan))
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / ".tiny.jsonl.lock").mkdir()  # as unwritable to root as to anybody else
+    with pytest.raises(ValueError, match=r"records cannot be written to .*tiny\.jsonl"):
+        run_trial(protocol, tmp_path / "results", processes=1, say=lambda line: None)
+    assert not made
+
+
+def test_a_trial_that_is_complete_needs_no_folder_to_write_to(protocol, tmp_path, monkeypatch):
+    run_trial(protocol, tmp_path, processes=1, device="cpu", say=lambda line: None)
+    (tmp_path / ".tiny.jsonl.lock").unlink(missing_ok=True)
+    (tmp_path / ".tiny.jsonl.lock").mkdir()
+    assert run_trial(protocol, tmp_path, processes=1, say=lambda line: None) == 0

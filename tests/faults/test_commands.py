@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from advdiff.cli import main
+from advdiff.experiments import orphans, workers
 
 ROOT = Path(__file__).parents[2]
 RUN = "run synthetic --model mlp --seeds 1 --num-nodes 30 --shift block --set epochs=2 --profile quick --quiet".split()
@@ -92,8 +93,9 @@ def test_nobody_reads_on() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["term", "kill"])
-def test_workers_do_not_outlive_their_parent(how: signal.Signals, tmp_path: Path) -> None:
-    command = [*RUN, "--seeds", "8", "--set", "epochs=5000", "--jobs", "2", "--results", str(tmp_path)]
+@pytest.mark.parametrize("when", ["at once", "at work"])
+def test_workers_do_not_outlive_their_parent(how: signal.Signals, when: str, tmp_path: Path) -> None:
+    command = [*RUN, "--seeds", "1000", "--set", "epochs=60", "--jobs", "2", "--results", str(tmp_path)]
     process = subprocess.Popen(
         [sys.executable, "-m", "advdiff.cli", *command], cwd=ROOT, start_new_session=True,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -105,16 +107,34 @@ def test_workers_do_not_outlive_their_parent(how: signal.Signals, tmp_path: Path
         )
         return [line for line in listed.stdout.splitlines() if "popen_loky" in line]
 
-    limit = time.monotonic() + 120
-    while len(group()) < 2 and time.monotonic() < limit:
-        time.sleep(0.2)
-    workers = group()
+    def is_time() -> bool:
+        return len(group()) == 2 and (when == "at once" or (tmp_path / "synthetic.jsonl").exists())
+
+    limit = time.monotonic() + 240
+    while not is_time() and time.monotonic() < limit:
+        time.sleep(0.1)
+    at_work = group()
     process.send_signal(how)
     process.wait(60)
-    limit = time.monotonic() + 90  # one that is still importing torch ends when it has done so
+    limit = time.monotonic() + 10
     while group() and time.monotonic() < limit:
         time.sleep(0.2)
     left = group()
     if left:
         os.killpg(process.pid, signal.SIGKILL)
-    assert workers and not left
+    assert len(at_work) == 2 and not left
+
+
+def test_a_worker_looks_for_its_parent_before_it_imports_anything_slow() -> None:
+    code = "import sys, advdiff.experiments.orphans; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT).returncode == 0
+    assert workers.begin_worker is orphans.begin_worker
+
+
+def test_where_orphans_keep_the_number_of_their_parent() -> None:
+    """As on Windows: the process of that number is looked up."""
+    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    is_alive = orphans._by_number(process.pid)
+    assert is_alive()
+    process.communicate(b"\n")
+    assert not is_alive() and not orphans._by_number(process.pid)()

@@ -32,6 +32,7 @@ CONTRACT_MODULES = (
 NO_PAGE = {
     "advdiff.bench": "the command `advdiff bench`; documented as such on the page of the command line",
     "advdiff.cli": "the command itself",
+    "advdiff.distributed.__main__": "the command of torchrun; documented as such on the page of several machines",
     "advdiff.lazy": "how the package is put together, nothing to call",
 }
 #: Names of the contract without an example, and why.

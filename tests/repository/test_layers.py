@@ -18,6 +18,7 @@ LAYERS = [
     {"theory"},
     {"nn"},
     {"experiments"},
+    {"distributed"},
     {"results"},
     {"claims", "viz"},
     {"bench"},

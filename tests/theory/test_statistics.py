@@ -54,3 +54,15 @@ def test_the_density_is_that_of_the_eigenvalues():
 def test_no_nodes_no_spectrum():
     with pytest.raises(ValueError, match="no nodes"):
         spectral_density(torch.empty(2, 0, dtype=torch.int64), 0, torch.zeros(1))
+
+
+def test_jacksons_factors_by_hand_and_a_density_that_is_nowhere_negative():
+    """Without edges μ_k = T_k(0) = 1, 0, −1, …; with three moments the angle is π/4 and g_2 = (2 cos π/2 + 1) / 4."""
+    nodes = 200
+    points = torch.cos(torch.pi * (torch.arange(nodes, dtype=torch.float64) + 0.5) / nodes)  # of Gauss and Chebyshev
+    none = torch.empty(2, 0, dtype=torch.int64)
+    weighted = spectral_density(none, 5, points, moments=3) * torch.pi * torch.sqrt(1 - points.square())
+    assert float(weighted.mean()) == pytest.approx(1.0)
+    assert float((weighted * (2 * points.square() - 1)).mean()) == pytest.approx(-1 / 4)
+    for moments in (4, 7, 12):
+        assert float(spectral_density(none, 5, points, moments=moments).min()) > -1e-9

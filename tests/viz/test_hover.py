@@ -33,6 +33,18 @@ def test_each_name_has_its_lines_and_bands_in_all_panels() -> None:
         assert "".join(reference) in ids
 
 
+def test_colour_alone_joins_panels_unless_two_names_share_it() -> None:
+    figure, (left, middle, right) = plt.subplots(1, 3)
+    for name, colour, dash in (("a", "C0", "-"), ("b", "C1", "-"), ("c", "k", "--"), ("d", "k", ":")):
+        left.plot([0, 1], color=colour, ls=dash, label=name)
+        middle.plot([1, 0], color=colour)
+    right.bar([0, 1], [1, 2], color=["C0", "C1"])
+    right.plot([0, 1], color="C0", label="somebody else")
+    left.legend()
+    page = viz.hover_lines(figure, alt="Names and bars.").data
+    assert [len(re.findall(rf'id="hover-\w+-line-{k}-', page)) for k in range(4)] == [3, 3, 1, 1]
+
+
 def test_same_figure_gives_the_same_page_and_is_closed() -> None:
     before = plt.get_fignums()
     first, second = (viz.hover_lines(figure_of(["a", "b"]), alt="Lines.").data for _ in range(2))

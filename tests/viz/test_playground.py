@@ -18,6 +18,7 @@ from advdiff.datasets.examples import disc_with_current
 from advdiff.theory import bounds, norms, variation
 from advdiff.theory.critical import critical_theta
 from advdiff.viz.playground_graphs import presets
+from advdiff.viz.playground_numbers import NUMBERS
 from advdiff.viz.playground_widget import ATTENTIONS, PANELS, Playground, _arcs
 from tools.fetch_assets import node_command
 
@@ -55,6 +56,8 @@ def random_widget(seed: int) -> Playground:
         time=float(dice.uniform(0, 4)),
         theta=float(dice.uniform(4, 6)),
         order=1 + seed % 6,
+        layers=1 + 2 * seed,
+        told=list(NUMBERS),
         normalization=("symmetric", "row")[seed // 4 % 2],
         attention=ATTENTIONS[seed % 4],
         divided=seed % 5 == 0,
@@ -175,6 +178,28 @@ def test_two_graphs_are_compared_as_in_chapter_5(pairs) -> None:
 
 
 @needs_node
+def test_numbers_that_a_preset_tells_are_the_librarys(pairs) -> None:
+    presented = [viz.playground(preset=name) for name in presets()]
+    answers = json.loads(node(str(HERE / "numbers.mjs"), text=json.dumps([*map(settings, presented)])))
+    for widget, answer in [*pairs, *zip(presented, answers, strict=True)]:
+        assert [*answer["told"]] == widget.told
+        for key, value in widget.numbers.items():
+            # Eigenvalues of graphs with arrows may be ill-conditioned: there only to half the digits.
+            arrows = any(edge[2] for edge in widget.graph["edges"]) and key in ("leftmost", "critical")
+            assert answer["told"][key] == pytest.approx(value, rel=1e-6 if arrows else TOLERANCE, abs=TOLERANCE), key
+
+
+def test_layers_are_eulers_scheme_by_hand() -> None:
+    """Two couples that disagree, one layer of step 1/2: each takes half of its own value and half of the partner's."""
+    couples = viz.Playground(
+        name="two couples", start=[1, 0, 0, 0], attention="off", beta=1, time=0.5, layers=1, divided=False
+    )
+    couples.told = ["steps"]
+    flow = [(1 + np.exp(-1)) / 2, (1 - np.exp(-1)) / 2]
+    assert couples.numbers["steps"] == pytest.approx(max(abs(flow[0] - 0.5), abs(flow[1] - 0.5)), abs=1e-12)
+
+
+@needs_node
 def test_disc_is_the_same_graph_in_both_languages() -> None:
     places, edge_index, weight = disc_with_current(300)
     (found,) = json.loads(node(str(HERE / "numbers.mjs"), text=json.dumps([{"disc": 300}])))
@@ -204,6 +229,8 @@ def test_presets_are_playgrounds_and_say_what_to_try() -> None:
         widget = viz.playground(preset=name)
         assert len(widget.caption) > 60 and set(widget.panels) <= set(PANELS)
         assert all(getattr(widget, key) == value for key, value in traits.items())
+        assert widget.compact == bool(widget.told) == (name != "karate club"), "a preset of a chapter tells a number"
+        assert all(f"{key}={value:.4f}" in repr(widget) for key, value in widget.numbers.items())
     swap = viz.playground(preset="swap of partners")
     assert variation.operator(swap.generator, swap.second_generator) == pytest.approx(1 - np.exp(-2.0), abs=1e-9)
 
@@ -225,6 +252,8 @@ def test_widget_says_the_same_in_every_run() -> None:
         ({"attention": "full"}, "full"),
         ({"normalization": "columns"}, "columns"),
         ({"panels": ["table"]}, "table"),
+        ({"told": ["age"]}, "age"),
+        ({"layers": 41}, "layers is 41; choose a value from 1 to 40"),
         ({"name": "square"}, "square"),
     ],
 )
@@ -233,3 +262,5 @@ def test_nonsense_is_refused(traits: dict[str, Any], message: str) -> None:
         viz.Playground(**traits)
     with pytest.raises(ValueError, match="sheep"):
         viz.playground(preset="sheep")
+    with pytest.raises(ValueError, match="no second graph"):
+        _ = viz.Playground(told=["shift"]).numbers

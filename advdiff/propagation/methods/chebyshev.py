@@ -67,7 +67,7 @@ def chebyshev_states(
         if k > degree:
             # A posteriori: the spectrum may leave [-ρ, ρ]; then the terms fall later. Two terms in a row must be
             # small: on a star even and odd ones differ by a factor of √leaves.
-            *sizes, before, now = _norms(*states, older, newer)
+            *sizes, before, now = operator.segments.reductions.norms(*states, older, newer).tolist()
             error = max(
                 float(max(abs(w) * before, abs(v) * now)) / (size or 1.0)
                 for w, v, size in zip(weights[k - 1], weights[k], sizes, strict=True)
@@ -77,11 +77,6 @@ def chebyshev_states(
         older = operator.add_product_(older, newer, scale=2.0 / radius, keep=-1.0)
         older, newer = newer, older
     return states, k, error
-
-
-def _norms(*tensors: Tensor) -> list[float]:
-    """Frobenius norms, for which the host waits only once."""
-    return torch.stack([torch.linalg.vector_norm(t) for t in tensors]).tolist()
 
 
 def chebyshev(operator: Propagator, Z: Tensor, time: float, tol: float, order: int | None = None) -> Outcome:
@@ -99,7 +94,7 @@ def chebyshev(operator: Propagator, Z: Tensor, time: float, tol: float, order: i
             state, products = states[0], products + used
             if step_error is None:
                 continue
-            size, largest = _norms(state, before)
+            size, largest = operator.segments.reductions.norms(state, before).tolist()
             largest *= math.exp((max(operator.radius, 1.0) - 1.0) * time / steps)
             error, rounding = error + step_error, rounding + (eps * largest / size if size else 0.0)
         is_enough = not rounding > max(0.5 * tol, 50 * eps) or steps >= MAX_STEPS  # NaN is enough, too

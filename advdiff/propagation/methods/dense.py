@@ -28,6 +28,8 @@ def check_size(num_nodes: int) -> None:
 def _blocks(operator: Propagator, dtype: torch.dtype) -> Blocks:
     """P = C + βV, one matrix for each graph and head."""
     segments = operator.segments
+    if not segments.reductions.is_whole:
+        raise ValueError("method='dense' needs the whole graph in one process; use method='auto'.")
     check_size(math.isqrt(segments.num_graphs * segments.largest**2))
     return operator.blocks(dtype)
 

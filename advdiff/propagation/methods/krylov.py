@@ -29,10 +29,10 @@ def krylov(operator: Propagator, Z: Tensor, time: float, tol: float, order: int 
     """At most ``order`` (default 30) basis vectors per time step; the steps adapt to ``tol``."""
     if not has_values(Z):
         return Outcome(torch.empty_like(Z), 0)
-    size = min(order or MAX_BASIS, max(Z.numel(), 1))
+    size = min(order or MAX_BASIS, max(operator.segments.all_nodes * Z[:1].numel(), 1))
     state, done, products, error = Z, 0.0, 0, 0.0
     while done < time:
-        norm = float(torch.linalg.vector_norm(state))
+        norm = float(operator.segments.reductions.norms(state))
         if not math.isfinite(norm):  # NaN in, NaN out: no step would ever be short enough
             return Outcome(torch.full_like(Z, math.nan), products, math.nan)
         basis, hessenberg, used = _arnoldi(operator, state, norm, size, tol, time - done)
@@ -54,7 +54,7 @@ def _arnoldi(
     operator: Propagator, state: Tensor, norm: float, size: int, tol: float, time: float
 ) -> tuple[Tensor, Tensor, int]:
     """Basis [m + 1, N·H·F] and Hessenberg [m + 1, m]; stops early once the step is accurate."""
-    basis = state.new_empty(size + 1, state.numel())
+    basis, reductions = state.new_empty(size + 1, state.numel()), operator.segments.reductions
     hessenberg = state.new_zeros(size + 1, size, dtype=torch.float64)
     if norm == 0.0:
         return basis.zero_(), hessenberg[:2, :1], 0
@@ -63,10 +63,10 @@ def _arnoldi(
         vector = basis[m + 1]
         operator.add_product_(vector.view(state.shape), basis[m].view(state.shape), keep=0.0)
         for _ in range(2):  # twice is enough (Kahan–Parlett) for orthogonality to rounding
-            projection = basis[: m + 1] @ vector
+            projection = reductions.add(basis[: m + 1] @ vector)
             vector.addmv_(basis[: m + 1].T, projection, alpha=-1.0)
             hessenberg[: m + 1, m] += projection.double()
-        remainder = torch.linalg.vector_norm(vector)
+        remainder = reductions.norms(vector)[0]
         hessenberg[m + 1, m] = remainder
         scale = float(hessenberg[: m + 1, m].norm())
         if float(remainder) <= 10 * torch.finfo(state.dtype).eps * scale:  # an invariant subspace: exact

@@ -28,9 +28,17 @@ def ode(operator: Propagator, Z: Tensor, time: float, tol: float) -> Outcome:
     times = torch.tensor([0.0, time], dtype=Z.dtype, device=Z.device)
     # The integrator controls the error of each step relative to the state: leave room for their sum.
     local = max(0.01 * tol, 4 * torch.finfo(Z.dtype).eps)
-    scale = float(Z.abs().max())
+    reductions, entries = operator.segments.reductions, operator.segments.all_nodes * Z[:1].numel()
+    scale = float(reductions.highest(Z.abs().max()))
+
+    def root_mean_square(state: Tensor) -> Tensor:
+        return reductions.norms(state)[0] / entries**0.5
+
+    options = None if reductions.is_whole else {"norm": root_mean_square}  # by default that of the rows at hand
     try:
-        state = odeint(velocity_field, Z, times, rtol=local, atol=local * max(scale, 1e-30), method="dopri5")[-1]
+        state = odeint(
+            velocity_field, Z, times, rtol=local, atol=local * max(scale, 1e-30), method="dopri5", options=options
+        )[-1]
     except AssertionError as error:  # torchdiffeq's way to say that its steps shrank to nothing
         if bool(velocity_field(times[0], Z).isfinite().all()):
             raise ValueError("method='ode' cannot keep the tolerance with steps of any length; raise tol.") from error

@@ -39,8 +39,9 @@ def perron_bound(operator: Propagator, iterations: int = 20) -> float:
     best, x = math.inf, operator.left.new_ones(operator.num_nodes, operator.heads, 1)
     for _ in range(iterations):
         y = operator.add_product_(torch.empty_like(x), x, keep=0.0)
-        best = min(best, float((y / x).max()))
-        x = y / y.amax(0, keepdim=True)
+        highest = operator.segments.reductions.highest
+        best = min(best, float(highest((y / x).max())))
+        x = y / highest(y.amax(0, keepdim=True))
         x.clamp_(min=1e-6)  # stays positive, so that every quotient is a bound
     return max(best, 1.0) if math.isfinite(best) else bound
 
@@ -70,8 +71,9 @@ def rational(
         products += more
         if order is not None or not has_values(Z):
             return Outcome(result, products)
-        size = float(torch.linalg.vector_norm(result)) / math.exp(shift * time)
-        of_poles = float(torch.linalg.vector_norm(Z)) * _spectral_error(operator, time, poles, shift)
+        size, size_of_Z = operator.segments.reductions.norms(result, Z).tolist()
+        size /= math.exp(shift * time)
+        of_poles = size_of_Z * _spectral_error(operator, time, poles, shift)
         of_solves = max(truncation, torch.finfo(Z.dtype).eps) * size_of_terms
         error = (of_poles + of_solves) / size if size else 0.0
         if not math.isfinite(error):  # NaN in, NaN out
@@ -123,5 +125,5 @@ def _apply(
         weight = complex(residue) * (2.0 if pole.imag else 1.0) / time
         result -= (X * weight).real if X.is_complex() else X * weight.real
         if has_values(Z):
-            size_of_terms += abs(weight) * float(torch.linalg.vector_norm(X))
+            size_of_terms += abs(weight) * float(operator.segments.reductions.norms(X))
     return result * math.exp(shift * time), products, max(size_of_terms, 1e-300)

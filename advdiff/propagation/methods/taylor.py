@@ -56,7 +56,7 @@ def taylor(
             if order is not None or not has_values(Z):
                 break
             # ‖P‖ may exceed 1 + β in the symmetric normalisation: go on until the terms are small.
-            size, last = torch.stack([torch.linalg.vector_norm(state), torch.linalg.vector_norm(term)]).tolist()
+            size, last = operator.segments.reductions.norms(state, term).tolist()
             if not last > 0.1 * tol * size / steps:  # NaN ends it, too
                 break
         error += last / size if size else 0.0

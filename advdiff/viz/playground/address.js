@@ -8,7 +8,7 @@ const WORDS = { v: "normalization", a: "attention" };
 /**
  * @typedef {import("./graph.js").Graph & {start: number[], signal: number[]}} Example
  * @typedef {{name: string, graph: import("./graph.js").Graph, start: number[], signal: number[], second: import("./graph.js").Edge[] | null,
- *   beta: number, time: number, theta: number, order: number, normalization: string, attention: string,
+ *   beta: number, time: number, theta: number, order: number, layers: number, normalization: string, attention: string,
  *   divided: boolean, panels: string[]}} State
  */
 
@@ -33,7 +33,7 @@ export function writeAddress(state, example) {
     const value = state[/** @type {keyof State} */ (key)];
     return `${letter}=${typeof value === "number" ? short(value) : value}`;
   });
-  parts.push(`k=${state.order}`, `d=${state.divided ? 1 : 0}`, `p=${state.panels.join(",")}`);
+  parts.push(`k=${state.order}`, `n=${state.layers}`, `d=${state.divided ? 1 : 0}`, `p=${state.panels.join(",")}`);
   if (state.name) parts.push(`g=${encodeURIComponent(state.name)}`);
   else {
     const places = state.graph.points.flat().map(value => Math.round(value * 1000));
@@ -60,7 +60,8 @@ export function readAddress(address, lookUp) {
   for (const [letter, key] of Object.entries(NUMBERS))
     if (Number.isFinite(Number(parts.get(letter) ?? "none"))) state[key] = Number(parts.get(letter));
   for (const [letter, key] of Object.entries(WORDS)) if (parts.has(letter)) state[key] = parts.get(letter);
-  if (parts.has("k")) state.order = Math.max(1, Math.min(8, Math.round(Number(parts.get("k"))) || 1));
+  for (const [letter, key, most] of /** @type {[string, string, number][]} */ ([["k", "order", 6], ["n", "layers", 40]]))
+    if (parts.has(letter)) state[key] = Math.max(1, Math.min(most, Math.round(Number(parts.get(letter))) || 1));
   if (parts.has("d")) state.divided = parts.get("d") === "1";
   if (parts.has("p")) state.panels = parts.get("p")?.split(",").filter(Boolean);
   const named = parts.has("g") ? lookUp(parts.get("g") ?? "") : undefined;

@@ -18,6 +18,9 @@ export function palette(name) {
 
 const PALETTES = { viridis: palette("viridis"), signed: palette("signed"), inferno: palette("inferno") };
 
+/** Red, green and blue of the 256 colours, one after another. @param {keyof typeof STOPS} name @returns {Uint8Array} */
+export const bytesOf = name => Uint8Array.from(PALETTES[name].flat());
+
 /**
  * @typedef {{low: number, high: number, name: keyof typeof PALETTES}} Scale
  */

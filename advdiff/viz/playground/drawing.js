@@ -1,5 +1,6 @@
-// A graph on a canvas: edges on a layer that is kept, nodes in as few strokes as there are colours.
-import { colourOf, inkOn, levelOf } from "./colours.js";
+// A graph on a canvas: edges on a layer that is kept, nodes in as few strokes as there are colours, or as stamps.
+import { bytesOf, colourOf, inkOn, levelOf } from "./colours.js";
+import { paintStamps, stampsOf } from "./stamps.js";
 
 /**
  * @typedef {import("./graph.js").Graph} Graph
@@ -36,8 +37,14 @@ function placesOf(canvas, points) {
   return points.map(([x, y]) => [middle + x * unit, height - y * unit]);
 }
 
-/** @type {WeakMap<HTMLCanvasElement, {key: unknown[], layer: HTMLCanvasElement}>} */
+/**
+ * @typedef {{key: unknown[], layer: HTMLCanvasElement, places: [number, number][], radius: number,
+ *   many: {stamps: import("./stamps.js").Stamps, levels: Uint8Array} | null}} Layer what stays from frame to frame
+ */
+/** @type {WeakMap<HTMLCanvasElement, Layer>} */
 const layers = new WeakMap();
+const MANY = 400; // nodes from which they are too small for a rim
+const BYTES = { viridis: bytesOf("viridis"), signed: bytesOf("signed"), inferno: bytesOf("inferno") };
 
 /** @param {HTMLCanvasElement} canvas @param {Picture} picture */
 export function drawGraph(canvas, picture) {
@@ -47,14 +54,32 @@ export function drawGraph(canvas, picture) {
   if (!width || !height) return;
   if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
   const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  const { layer, places, radius, many } = layerOf(canvas, picture, ratio);
   pen.setTransform(1, 0, 0, 1, 0, 0);
-  pen.clearRect(0, 0, width, height);
-  pen.drawImage(edgeLayer(canvas, picture, ratio), 0, 0);
+  if (many) {
+    for (let u = 0; u < points.length; u++) many.levels[u] = levelOf(values[u], scale);
+    paintStamps(pen, many.stamps, many.levels, BYTES[scale.name]);
+  } else {
+    pen.clearRect(0, 0, width, height);
+    pen.drawImage(layer, 0, 0);
+  }
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
-  const radius = radiusOf(canvas, points.length), places = placesOf(canvas, points);
   if (picture.pending) drawPending(pen, picture.pending, places, radius, inks);
+  if (!many) drawNodes(pen, picture, places, radius);
+  for (const [u, colour] of [[picture.selected, inks.accent], [picture.target, inks.added]])
+    if (typeof u === "number" && places[u]) {
+      pen.beginPath();
+      pen.arc(places[u][0], places[u][1], radius + 3.5, 0, 2 * Math.PI);
+      pen.lineWidth = 2.5;
+      pen.strokeStyle = /** @type {string} */ (colour);
+      pen.stroke();
+    }
+}
+
+/** @param {CanvasRenderingContext2D} pen @param {Picture} picture @param {[number, number][]} places @param {number} radius */
+function drawNodes(pen, { values, scale, inks }, places, radius) {
   const byLevel = /** @type {Map<number, number[]>} */ (new Map());
-  for (let u = 0; u < points.length; u++) {
+  for (let u = 0; u < places.length; u++) {
     const level = levelOf(values[u], scale), found = byLevel.get(level);
     if (found) found.push(u);
     else byLevel.set(level, [u]);
@@ -82,26 +107,18 @@ export function drawGraph(canvas, picture) {
       pen.fillText(String(u), x, y + 0.5);
     });
   }
-  for (const [u, colour] of [[picture.selected, inks.accent], [picture.target, inks.added]])
-    if (typeof u === "number" && places[u]) {
-      pen.beginPath();
-      pen.arc(places[u][0], places[u][1], radius + 3.5, 0, 2 * Math.PI);
-      pen.lineWidth = 2.5;
-      pen.strokeStyle = /** @type {string} */ (colour);
-      pen.stroke();
-    }
 }
 
-/** The edges, drawn anew only when they, the size or the colours changed. @param {HTMLCanvasElement} canvas @param {Picture} picture @param {number} ratio */
-function edgeLayer(canvas, picture, ratio) {
+/** The edges and the places, made anew only when they, the size or the colours changed. @param {HTMLCanvasElement} canvas @param {Picture} picture @param {number} ratio @returns {Layer} */
+function layerOf(canvas, picture, ratio) {
   const { graph: { points, edges }, inks, marks } = picture;
   const markKey = marks ? [...marks].join() : "";
   const key = [points, edges, canvas.width, canvas.height, inks.line, inks.page, markKey];
   const kept = layers.get(canvas);
-  if (kept && kept.key.every((part, k) => part === key[k])) return kept.layer;
+  if (kept && kept.key.every((part, k) => part === key[k])) return kept;
   const layer = document.createElement("canvas");
   Object.assign(layer, { width: canvas.width, height: canvas.height });
-  const pen = /** @type {CanvasRenderingContext2D} */ (layer.getContext("2d"));
+  const pen = /** @type {CanvasRenderingContext2D} */ (layer.getContext("2d", { willReadFrequently: points.length > MANY }));
   pen.scale(ratio, ratio);
   const radius = radiusOf(canvas, points.length), isDense = edges.length > 2000;
   const places = placesOf(canvas, points);
@@ -118,8 +135,10 @@ function edgeLayer(canvas, picture, ratio) {
     pen.stroke();
     if (isArrow && !isDense) arrowHead(pen, x, y, a, b, radius);
   }
-  layers.set(canvas, { key, layer });
-  return layer;
+  const stamps = points.length > MANY ? stampsOf(layer, places.map(([x, y]) => [x * ratio, y * ratio]), radius * ratio) : null;
+  const made = { key, layer, places, radius, many: stamps && { stamps, levels: new Uint8Array(points.length) } };
+  layers.set(canvas, made);
+  return made;
 }
 
 /** @param {CanvasRenderingContext2D} pen @param {number} x @param {number} y @param {number} a @param {number} b @param {number} radius */

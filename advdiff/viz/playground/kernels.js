@@ -117,6 +117,19 @@ export function exponential(flow, z, time) {
   return state;
 }
 
+/**
+ * n layers of Euler's scheme, (I − τL)^n z with τ = T/n: z ← (1 − τ)z + τPz.
+ * @param {Flow} flow @param {Float64Array} z @param {number} time @param {number} layers @returns {Float64Array}
+ */
+export function euler(flow, z, time, layers) {
+  const state = Float64Array.from(z), next = new Float64Array(flow.size), step = time / layers;
+  for (let n = 0; n < layers; n++) {
+    propagate(flow, state, next);
+    for (let u = 0; u < flow.size; u++) state[u] += step * (next[u] - state[u]);
+  }
+  return state;
+}
+
 /** [z, Pz, …, P^K z]. @param {Flow} flow @param {Float64Array} z @param {number} order @returns {Float64Array[]} */
 export function powers(flow, z, order) {
   const found = [Float64Array.from(z)];

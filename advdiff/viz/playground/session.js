@@ -1,7 +1,7 @@
 // What follows from the reader's settings: the numbers behind every picture, each computed when first asked for.
 import { compare } from "./bounds.js";
 import { arcsOf } from "./graph.js";
-import { attention, denseGenerator, exponential, normalisedAdjacency, powers, resolvent } from "./kernels.js";
+import { attention, denseGenerator, euler, exponential, normalisedAdjacency, powers, resolvent } from "./kernels.js";
 import { eigenvalues } from "./spectrum.js";
 
 /**
@@ -86,6 +86,20 @@ export class Session {
     if (!second) return null;
     const flow = this.flowOf("second", second);
     return this.remember("other", [flow, this.start(), time, divided], () => this.scaled(exponential(flow, this.start(), time), time));
+  }
+
+  /** n layers of step T/n in the place of the flow, divided like it. */
+  stepped() {
+    const { time, divided, layers } = this.state, flow = this.flow();
+    return this.remember("stepped", [flow, this.start(), time, divided, layers], () => this.scaled(euler(flow, this.start(), time, layers), time));
+  }
+
+  /** ‖z′(T) − z(T)‖ / √N: how far the second graph moves what is shown. */
+  movement() {
+    const z = this.now(), other = this.other() ?? z;
+    let square = 0;
+    for (let u = 0; u < z.length; u++) square += (other[u] - z[u]) ** 2;
+    return Math.sqrt(square / (z.length || 1));
   }
 
   /** Total, largest value, distance to the average ‖z − z̄‖. @param {ArrayLike<number>} z */

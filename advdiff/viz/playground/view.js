@@ -1,33 +1,22 @@
 // The playground itself: controls, canvas and panels around one session, and the link to Python or to the address.
 import { readAddress, writeAddress } from "./address.js";
-import { barLength, curvesChart, format, maths, spectrumChart } from "./charts.js";
+import { format, maths } from "./charts.js";
 import { gradientOf, scaleOf } from "./colours.js";
 import { drawGraph } from "./drawing.js";
 import { edit } from "./editor.js";
-import { disc, edgeBetween, keyOf, layOut, nodesOf, readEdges, toggleEdge, withoutNode, writeEdges } from "./graph.js";
+import { make, write } from "./elements.js";
+import { disc, edgeBetween, layOut, nodesOf, readEdges, toggleEdge, withoutNode } from "./graph.js";
+import { numberOf } from "./numbers.js";
+import { dividedText, formulaOf, PANELS, panelsOf, settingsOf } from "./panels.js";
 import { LARGEST_DENSE, LONGEST, Session } from "./session.js";
 
 /** @typedef {import("./address.js").State} State */
 
 const KEYS = /** @type {(keyof State)[]} */ ([
-  "name", "graph", "start", "signal", "second", "beta", "time", "theta", "order", "normalization", "attention", "divided", "panels",
+  "name", "graph", "start", "signal", "second", "beta", "time", "theta", "order", "layers", "normalization", "attention",
+  "divided", "panels",
 ]);
 const DISC = "disc of 1,600 nodes";
-const PANELS = /** @type {[string, string][]} */ ([
-  ["curves", "Over time"], ["spectrum", "Spectrum"], ["solvers", "Three solvers side by side"],
-  ["second", "A second graph"], ["numbers", "Numbers"], ["edges", "Edges as text"],
-]);
-
-/** @param {string} tag @param {Record<string, any>} [attributes] @param {...(Node | string)} children @returns {any} */
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [key, value] of Object.entries(attributes))
-    if (key === "html") element.innerHTML = value;
-    else if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-    else if (value !== false) element.setAttribute(key, value === true ? "" : value);
-  element.append(...children);
-  return element;
-}
 
 let views = 0; // labels need ids of their own
 
@@ -40,7 +29,8 @@ export function render({ model, el }) {
   const lookUp = (/** @type {string} */ name) => (name === DISC ? discExample() : examples[name]);
   const session = new Session(/** @type {any} */ (Object.fromEntries(KEYS.map(key => [key, model.get(key)]))));
   const captioned = session.state.name; // the caption speaks of this graph
-  const found = isStatic ? readAddress(decodeURI(location.hash), lookUp) : null;
+  const isCompact = Boolean(model.get("compact")), hasAddress = isStatic && !isCompact; // of several on a page none can own it
+  const found = hasAddress ? readAddress(decodeURI(location.hash), lookUp) : null;
   Object.assign(session.state, found ?? {});
   let isSent = Boolean(found); // what an address says, no caption describes
   const first = { ...session.state };
@@ -69,13 +59,14 @@ export function render({ model, el }) {
     for (const [key, value] of Object.entries(patch)) model.set(key, value);
     model.save_changes();
     isMine = false;
-    if (isStatic) {
+    if (hasAddress) {
       clearTimeout(addressTimer);
-      addressTimer = window.setTimeout(() => history.replaceState(history.state, "", writeAddress(session.state, lookUp(session.state.name))), 250);
+      addressTimer = window.setTimeout(() => history.replaceState(history.state, "", address()), 250);
     }
     schedule();
   }
 
+  const address = () => writeAddress(session.state, lookUp(session.state.name));
   function choose(/** @type {string} */ name) {
     const found = lookUp(name);
     if (!found) return;
@@ -158,7 +149,7 @@ export function render({ model, el }) {
   // -- controls ----------------------------------------------------------------------------------------------------
 
   /** A slider and a field for the same number. */
-  function slider(/** @type {"beta" | "time" | "theta" | "order"} */ key, /** @type {string} */ symbol, /** @type {string} */ word, /** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ step) {
+  function slider(/** @type {"beta" | "time" | "theta" | "order" | "layers"} */ key, /** @type {string} */ symbol, /** @type {string} */ word, /** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ step) {
     const set = (/** @type {Event} */ event) => {
       const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
       if (/** @type {HTMLInputElement} */ (event.target).value !== "" && Number.isFinite(value)) {
@@ -190,6 +181,7 @@ export function render({ model, el }) {
     time: slider("time", "<i>T</i>", "time T", 0, LONGEST, 0.01),
     theta: slider("theta", "<i>θ</i>", "theta, the shift of the inverse", 0.01, 6, 0.01),
     order: slider("order", "<i>K</i>", "K, the number of powers", 1, 6, 1),
+    layers: slider("layers", "<i>n</i>", "n, the number of layers", 1, 40, 1),
   };
   const graphSelect = select("Graph", [["", "your own"], ...Object.keys(examples).map(name => /** @type {[string, string]} */ ([name, name])), [DISC, DISC]],
     name => (name ? choose(name) : change({ name: "" })));
@@ -202,7 +194,7 @@ export function render({ model, el }) {
   });
   const paintSelect = { value: "start" };
   const dividedBox = make("input", { type: "checkbox", onchange: () => change({ divided: dividedBox.checked }) });
-  const dividedText = make("span");
+  const dividedLabel = make("span");
   const arrowBox = make("input", { type: "checkbox" });
   const playButton = button("Play", () => (playing ? stop() : play()), { class: "pg-play" });
   const spoken = make("p", { class: "pg-spoken", role: "status", "aria-live": "polite" });
@@ -210,12 +202,13 @@ export function render({ model, el }) {
 
   async function copyLink() {
     clearTimeout(addressTimer);
-    history.replaceState(history.state, "", writeAddress(session.state, lookUp(session.state.name)));
+    if (hasAddress) history.replaceState(history.state, "", address());
+    const link = hasAddress ? location.href : new URL(`playground.html${address()}`, location.href).href;
     try {
-      await navigator.clipboard.writeText(location.href);
+      await navigator.clipboard.writeText(link);
       say("The link is on the clipboard.");
     } catch {
-      say("The link is in the address bar of the browser.");
+      say(hasAddress ? "The link is in the address bar of the browser." : link);
     }
   }
   function play() {
@@ -239,14 +232,8 @@ export function render({ model, el }) {
 
   const help = "Graph editor. Arrow keys or digits choose a node, Enter drops colour, N adds a node, E and then Enter at the other end joins two nodes, Shift E draws an arrow, Delete removes the node, Control Z undoes.";
   const canvas = make("canvas", { class: "pg-canvas", tabindex: 0, role: "application", "aria-roledescription": "graph editor", "aria-label": help });
-  const bar = make("div", { class: "pg-bar" }), barText = make("div", { class: "pg-bar-text" }), readout = make("p", { class: "pg-readout" });
+  const bar = make("div", { class: "pg-bar" }), barText = make("div", { class: "pg-bar-text" }), readout = make("p", { class: "pg-readout" }), printed = make("p", { class: "pg-printed" });
   const hint = make("p", { class: "pg-hint", html: "<b>Click</b> a node to drop colour, an empty place to add a node. <b>Drag</b> from node to node for an edge, with <kbd>Shift</kbd> for an arrow, to an empty place to move it. <b>Double-click</b> deletes." });
-  const bodies = /** @type {Record<string, HTMLElement>} */ ({}), panels = /** @type {Record<string, HTMLDetailsElement>} */ ({});
-  for (const [key, title] of PANELS) {
-    bodies[key] = make("div", { class: `pg-panel pg-panel-${key}` });
-    panels[key] = make("details", { class: "pg-details" },
-      make("summary", { onclick: (/** @type {Event} */ event) => togglePanel(event, key) }, title), bodies[key]);
-  }
   // The state opens a panel, not the browser, which would tell of it only after the next frame had closed it again.
   function togglePanel(/** @type {Event} */ event, /** @type {string} */ key) {
     event.preventDefault();
@@ -255,37 +242,25 @@ export function render({ model, el }) {
     change({ panels: isOpen ? open.filter(other => other !== key) : [...open, key], ...(needsSecond ? { second: graph.edges } : {}) });
   }
 
-  const solverCanvas = (/** @type {string} */ name) => make("canvas", { class: "pg-small", role: "img", "aria-label": name });
-  const solvers = [solverCanvas("z(T) by the exponential"), solverCanvas("the inverse"), solverCanvas("the powers")];
-  const solverTexts = solvers.map(() => make("figcaption"));
-  const strip = make("div", { class: "pg-strip" }), warning = make("p", { class: "pg-warning", role: "status" });
-  bodies.solvers.append(
-    make("div", { class: "pg-two" }, sliders.theta.row, sliders.order.row), warning,
-    make("div", { class: "pg-three" }, ...solvers.map((picture, k) => make("figure", {}, picture, solverTexts[k]))), strip);
-  const secondCanvas = make("canvas", { class: "pg-canvas", tabindex: 0, role: "application", "aria-roledescription": "graph editor", "aria-label": "The second graph. Arrow keys or digits choose a node; E and then Enter at the other end cuts or joins two nodes." });
-  const comparison = make("div", { class: "pg-comparison" });
-  bodies.second.append(
-    make("p", { class: "pg-hint", html: "The same nodes, and edges that you change: <b>drag</b> from node to node to cut or to join, <b>double-click</b> an edge to cut it." }),
-    make("div", { class: "pg-two pg-two-wide" }, make("figure", {}, secondCanvas), comparison),
-    button("Make it like the first", () => change({ second: session.state.graph.edges }, { undoable: true })));
-  const edgeText = make("textarea", { rows: 7, spellcheck: "false", "aria-label": "Edges, one a line" });
-  const edgeError = make("p", { class: "pg-warning", role: "status" });
-  bodies.edges.append(
-    make("p", { class: "pg-hint", html: "One edge a line: <code>0-1</code>, an arrow <code>0&gt;1</code>, a weight <code>0-1*2.5</code>. Nodes are numbers from 0." }),
-    edgeText, button("Draw these", readText), edgeError);
+  /** A list of edges takes the place of the graph; throws where a line is none. */
+  function readText(/** @type {string} */ text) {
+    const edges = readEdges(text), size = Math.max(nodesOf(edges), 1), { graph, start, signal } = session.state;
+    const points = size === graph.points.length ? graph.points : layOut(size, edges);
+    const kept = (/** @type {number[]} */ list) => Array.from({ length: size }, (_, u) => list[u] ?? 0);
+    const z = kept(start);
+    setGraph({ points, edges }, { start: z.some(Boolean) ? z : z.map((_, u) => (u ? 0 : 1)), signal: kept(signal), second: null });
+    say(`${size} nodes, ${edges.length} edges.`);
+  }
 
-  function readText() {
-    try {
-      const edges = readEdges(edgeText.value), size = Math.max(nodesOf(edges), 1), { graph, start, signal } = session.state;
-      const points = size === graph.points.length ? graph.points : layOut(size, edges);
-      const kept = (/** @type {number[]} */ list) => Array.from({ length: size }, (_, u) => list[u] ?? 0);
-      const z = kept(start);
-      setGraph({ points, edges }, { start: z.some(Boolean) ? z : z.map((_, u) => (u ? 0 : 1)), signal: kept(signal), second: null });
-      edgeError.textContent = "";
-      say(`${size} nodes, ${edges.length} edges.`);
-    } catch (error) {
-      edgeError.textContent = /** @type {Error} */ (error).message;
-    }
+  const reset = button("Make it like the first", () => change({ second: session.state.graph.edges }, { undoable: true }));
+  const contents = panelsOf(session, sliders, { second: secondActions, reset, readText });
+  const panels = /** @type {Record<string, HTMLDetailsElement>} */ (Object.fromEntries(PANELS.map(([key, title]) => [key, make("details", { class: "pg-details" },
+    make("summary", { onclick: (/** @type {Event} */ event) => togglePanel(event, key) }, title),
+    make("div", { class: `pg-panel pg-panel-${key}` }, contents[key].body))])));
+  const numbers = make("p", { class: "pg-number" }), more = button("All controls", () => setCompact(!root.classList.contains("pg-compact")));
+  function setCompact(/** @type {boolean} */ compact) {
+    root.classList.toggle("pg-compact", compact);
+    more.textContent = compact ? "All controls" : "Fewer controls";
   }
 
   const root = make("section", { class: "advdiff-playground", "aria-label": "Playground: advective diffusion on a graph" },
@@ -294,21 +269,29 @@ export function render({ model, el }) {
         button("Undo", undo), button("Empty", () => setGraph({ points: [], edges: [] }, { start: [], signal: [], second: null })),
         button("Reset", () => change({ ...first }, { undoable: true })), linkButton)),
     make("div", { class: "pg-main" },
-      make("div", { class: "pg-stage" }, canvas, make("div", { class: "pg-legend" }, barText, bar), readout),
-      make("div", { class: "pg-controls" }, sliders.beta.row, sliders.time.row, playButton, kindSelect.row, attentionSelect.row, paint.row,
-        make("label", { class: "pg-check" }, dividedBox, dividedText),
-        make("label", { class: "pg-check" }, arrowBox, make("span", {}, "draw arrows instead of edges")))),
-    hint, spoken, make("div", { class: "pg-pair" }, panels.curves, panels.spectrum), panels.solvers, panels.second, panels.numbers, panels.edges);
+      make("div", { class: "pg-stage" }, canvas, make("div", { class: "pg-legend" }, barText, bar), printed, readout),
+      make("div", { class: "pg-controls" }, sliders.beta.row, sliders.time.row, playButton, kindSelect.row, attentionSelect.row,
+        make("div", { class: "pg-extra" }, paint.row),
+        make("label", { class: "pg-check" }, dividedBox, dividedLabel),
+        make("label", { class: "pg-check pg-extra" }, arrowBox, make("span", {}, "draw arrows instead of edges")))),
+    hint, spoken, make("div", { class: "pg-pair" }, panels.curves, panels.spectrum), panels.solvers, panels.layers, panels.second, panels.numbers, panels.edges);
   const caption = make("p", { class: "pg-caption" });
-  root.append(caption);
+  root.append(numbers, caption);
+  if (isCompact) {
+    root.append(more);
+    setCompact(true);
+  }
   el.replaceChildren(root);
-  const hand = edit(canvas, actions), secondHand = edit(secondCanvas, secondActions);
+  const hand = edit(canvas, actions);
 
   // -- drawing -----------------------------------------------------------------------------------------------------
 
+  let keptInks = /** @type {import("./drawing.js").Inks | null} */ (null);
+  /** The colours of the page, asked for once a theme: to ask is to have the page's style computed. */
   function inks() {
+    if (keptInks) return keptInks;
     const style = getComputedStyle(root), read = (/** @type {string} */ name) => style.getPropertyValue(`--pg-${name}`).trim();
-    return { text: read("text"), page: read("page"), line: read("line"), accent: read("accent"), added: read("added"), cut: read("cut") };
+    return keptInks = { text: read("text"), page: read("page"), line: read("line"), accent: read("accent"), added: read("added"), cut: read("cut") };
   }
 
   function schedule() {
@@ -317,105 +300,36 @@ export function render({ model, el }) {
   function draw() {
     frame = 0;
     const { state } = session;
+    // The picture comes before all that is written: its size is asked for while the page stands still.
+    const z = session.now(), scale = scaleOf(z), colours = inks();
+    drawGraph(canvas, { graph: state.graph, values: z, scale, inks: colours, ...hand });
     for (const control of Object.values(sliders)) control.show();
     graphSelect.box.value = lookUp(state.name) ? state.name : "";
     kindSelect.box.value = state.normalization;
     attentionSelect.box.value = state.attention;
     dividedBox.checked = state.divided;
-    dividedText.innerHTML = maths(`divide by the growth ${growth()}`);
-    caption.textContent = isSent || state.name !== captioned ? "" : model.get("caption") ?? "";
+    write(dividedLabel, maths(dividedText(state)));
+    write(caption, isSent || state.name !== captioned ? "" : maths(model.get("caption") ?? ""));
     for (const [key] of PANELS) if (panels[key].open !== state.panels.includes(key)) panels[key].open = state.panels.includes(key);
-    const z = session.now(), scale = scaleOf(z), colours = inks();
-    drawGraph(canvas, { graph: state.graph, values: z, scale, inks: colours, ...hand });
     canvas.dataset.values = session.isSmall ? Array.from(z).join(" ") : "";
-    bar.style.background = gradientOf(scale.name);
-    barText.innerHTML = `<span>${maths(format(scale.low, 3))}</span><span>${maths(formula())}</span><span>${maths(format(scale.high, 3))}</span>`;
+    if (bar.dataset.scale !== scale.name) {
+      bar.dataset.scale = scale.name;
+      bar.style.background = gradientOf(scale.name);
+    }
+    write(barText, `<span>${maths(format(scale.low, 3))}</span><span>${maths(formulaOf(state))}</span><span>${maths(format(scale.high, 3))}</span>`);
     const { total, largest, at, distance } = Session.summary(z);
-    readout.innerHTML = session.size
+    write(readout, session.size
       ? maths(`total ${format(total)} · largest ${format(largest)} at node ${at} · distance to the average ${format(distance)}`)
-      : "Click into the empty box: the first node.";
+      : "Click into the empty box: the first node.");
+    write(printed, maths(settingsOf(state)));
     // On large graphs the panels wait until the hand rests, so that what it moves keeps up.
     clearTimeout(later);
     if (session.size <= 40) drawPanels(colours);
     else later = window.setTimeout(() => drawPanels(colours), 90);
   }
-
-  const growth = () => (session.state.attention === "off" ? "e^{(β−1)T}" : "e^{βT}");
-  const generator = () => (session.state.attention === "off" ? "L = I − βV" : "L = I − C − βV");
-  const formula = () => `${session.state.divided ? growth().replace("{", "{−") + " " : ""}e^{−LT} z(0), ${generator()}`;
-
   function drawPanels(/** @type {import("./drawing.js").Inks} */ colours) {
-    const { state } = session;
-    if (panels.curves.open) drawCurves();
-    if (panels.spectrum.open) drawSpectrum();
-    if (panels.solvers.open) drawSolvers(colours);
-    if (panels.second.open) drawSecond(colours);
-    if (panels.numbers.open) drawNumbers();
-    if (panels.edges.open && document.activeElement !== edgeText)
-      edgeText.value = state.graph.edges.length <= 2000 ? writeEdges(state.graph.edges) : `# ${state.graph.edges.length} edges`;
-  }
-  const tooLarge = `<p class="pg-hint">Here matrices are formed: for graphs of up to ${LARGEST_DENSE} nodes.</p>`;
-
-  function drawCurves() {
-    const { times, lines } = session.curves();
-    const legend = lines.map((line, k) => `<span class="pg-key pg-key-${k}">${line.name}</span>`).join("");
-    bodies.curves.innerHTML = `${curvesChart(lines, times, session.state.time)}<p class="pg-keys">${legend}</p>`;
-  }
-  function drawSpectrum() {
-    const values = session.spectrum(), critical = session.critical() ?? 0, { beta, theta } = session.state;
-    bodies.spectrum.innerHTML = values
-      ? `${spectrumChart(values, beta, theta, critical)}<p class="pg-keys">${maths(`Left of 0 (shaded) a mode grows. The leftmost stands at −θ*, θ* = `)}<output data-key="critical">${format(critical)}</output>${maths("; × is the pole −θ of the inverse.")}</p>`
-      : tooLarge;
-  }
-  function drawSolvers(/** @type {import("./drawing.js").Inks} */ colours) {
-    const { state } = session, critical = session.critical(), inverse = session.inverse(), series = session.series();
-    const isSingular = critical !== null && state.theta <= critical + 1e-9 * (1 + Math.abs(critical));
-    warning.innerHTML = !session.isSmall ? tooLarge : isSingular
-      ? maths(`θ = ${format(state.theta, 2)} does not exceed θ* = ${format(critical ?? 0)}: at θ* the matrix θI + L is singular, and at or below it the inverse is no longer a smoothing. Take a larger θ.`)
-      : "";
-    warning.hidden = !warning.innerHTML;
-    const pictures = [[session.now(), formula().split(",")[0]], [inverse, `θ(θI + L)^{−1} z(0), θ* = ${format(critical ?? NaN)}`], [series[state.order], `P^{${state.order}} z(0), P = ${state.attention === "off" ? "βV" : "C + βV"}`]];
-    pictures.forEach(([values, text], k) => {
-      const shown = /** @type {Float64Array} */ (values ?? new Float64Array(session.size)), scale = scaleOf(shown);
-      drawGraph(solvers[k], { graph: state.graph, values: shown, scale, inks: colours });
-      solvers[k].classList.toggle("pg-broken", k === 1 && (!values || isSingular));
-      solverTexts[k].innerHTML = maths(`${text}: ${format(scale.low, 2)} to ${format(scale.high, 3)}`);
-    });
-    while (strip.children.length > series.length) strip.lastElementChild?.remove();
-    while (strip.children.length < series.length) strip.append(make("figure", {}, solverCanvas(`power ${strip.children.length}`), make("figcaption")));
-    series.forEach((values, k) => {
-      const figure = strip.children[k];
-      drawGraph(/** @type {HTMLCanvasElement} */ (figure.firstElementChild), { graph: state.graph, values, scale: scaleOf(values), inks: colours });
-      /** @type {HTMLElement} */ (figure.lastElementChild).innerHTML = maths(k ? `P^{${k}} z` : "z");
-    });
-  }
-  function drawSecond(/** @type {import("./drawing.js").Inks} */ colours) {
-    const { state } = session, values = session.other(), compared = session.comparison();
-    if (!values || !compared) {
-      comparison.innerHTML = tooLarge;
-      return;
-    }
-    const before = new Set(state.graph.edges.map(keyOf)), after = new Set((state.second ?? []).map(keyOf));
-    const marks = /** @type {Map<string, "added" | "cut">} */ (new Map());
-    for (const key of after) if (!before.has(key)) marks.set(key, "added");
-    for (const key of before) if (!after.has(key)) marks.set(key, "cut");
-    const edges = [...(state.second ?? []), ...state.graph.edges.filter(edge => !after.has(keyOf(edge)))];
-    drawGraph(secondCanvas, { graph: { points: state.graph.points, edges }, values, scale: scaleOf(values), inks: colours, marks, ...secondHand });
-    const { norm, shift, variation, lines } = compared, sub = `_{${norm}}`, V = state.normalization === "row" ? "V" : "Ã";
-    const row = (/** @type {string} */ key, /** @type {string} */ text, /** @type {number} */ value, /** @type {string} */ note, /** @type {string} */ kind) =>
-      `<tr class="${kind}"><th scope="row">${maths(text)}</th><td><output data-key="${key}" data-value="${value}">${maths(format(value))}</output></td>
-      <td class="pg-length"><span style="width:${barLength(value).toFixed(1)}%"></span></td><td class="pg-note">${maths(note)}</td></tr>`;
-    comparison.innerHTML = `<table><thead><tr><th scope="col">of the two graphs</th><th scope="col">value</th><th scope="col">10<sup>−3</sup> … 10<sup>3</sup></th><th scope="col">holds</th></tr></thead><tbody>
-      ${row("shift", `x = ‖Δ${V}‖${sub}`, shift, "", "pg-shift")}
-      ${row("variation", `‖e^{−L′T} − e^{−LT}‖${sub}`, variation, "measured", "pg-measured")}
-      ${lines.map(line => row(line.key, line.formula, line.value, (line.key === "paper" ? "paper" : line.key === "chapter" ? "chapter 5" : "chapter 5, sharp") + (line.why ? `; ${line.why}` : ""), line.applies ? "pg-bound" : "pg-bound pg-off")).join("")}</tbody></table>`;
-  }
-  function drawNumbers() {
-    const { state } = session, shown = Math.min(session.size, 60), z = session.now(), inverse = session.inverse(), series = session.series();
-    const cell = (/** @type {number | undefined} */ value) => `<td>${value === undefined ? "" : maths(format(value))}</td>`;
-    const rows = Array.from({ length: shown }, (_, u) =>
-      `<tr><th scope="row">${u}</th>${cell(state.start[u])}${cell(z[u])}${cell(inverse?.[u])}${cell(series[state.order][u])}</tr>`).join("");
-    bodies.numbers.innerHTML = `<div class="pg-scroll" tabindex="0" role="region" aria-label="Numbers of the nodes"><table><thead><tr><th scope="col">node</th><th scope="col">z(0)</th><th scope="col">${maths(state.divided ? "z(T), divided" : "z(T)")}</th><th scope="col">${maths("θ(θI + L)^{−1}z")}</th><th scope="col">${maths(`P^{${state.order}}z`)}</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+    for (const [key] of PANELS) if (panels[key].open) contents[key].draw(colours);
+    write(numbers, (model.get("told") ?? []).map((/** @type {string} */ key) => numberOf(session, key)).join(" · "));
   }
 
   // -- life --------------------------------------------------------------------------------------------------------
@@ -427,12 +341,15 @@ export function render({ model, el }) {
   };
   for (const key of [...KEYS, "caption"]) model.on(`change:${key}`, follow);
   const onHash = () => {
-    const sent = isStatic ? readAddress(decodeURI(location.hash), lookUp) : null;
+    const sent = hasAddress ? readAddress(decodeURI(location.hash), lookUp) : null;
     isSent ||= Boolean(sent);
     if (sent) change(sent);
   };
   window.addEventListener("hashchange", onHash);
-  const resized = new ResizeObserver(schedule), themed = new MutationObserver(schedule);
+  const resized = new ResizeObserver(schedule), themed = new MutationObserver(() => {
+    keptInks = null;
+    schedule();
+  });
   resized.observe(canvas);
   themed.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });

@@ -6,9 +6,10 @@ import { inkOn, levelOf, scaleOf } from "../../../advdiff/viz/playground/colours
 import { format, ticks } from "../../../advdiff/viz/playground/charts.js";
 import { arcsOf, edgeBetween, layOut, readEdges, toggleEdge, withoutNode, writeEdges } from "../../../advdiff/viz/playground/graph.js";
 import {
-  attention, denseGenerator, exponential, infinityNorm, logNorm, normalisedAdjacency, powers, resolvent, solve, spectralNorm,
+  attention, denseGenerator, euler, exponential, infinityNorm, logNorm, normalisedAdjacency, powers, resolvent, solve, spectralNorm,
 } from "../../../advdiff/viz/playground/kernels.js";
 import { Session } from "../../../advdiff/viz/playground/session.js";
+import { paintStamps, stampsOf } from "../../../advdiff/viz/playground/stamps.js";
 import { eigenvalues } from "../../../advdiff/viz/playground/spectrum.js";
 
 const close = (a, b, tolerance = 1e-12) => assert.ok(Math.abs(a - b) <= tolerance, `${a} is not ${b}`);
@@ -16,7 +17,7 @@ const flowOf = (edges, size, kind, beta, coupling = null) => ({ size, beta, velo
 const COUPLES = [[0, 1, 0, 1], [2, 3, 0, 1]], SWAPPED = [[0, 2, 0, 1], [1, 3, 0, 1]];
 const settings = more => ({
   name: "", graph: { points: [[-1, 0.5], [1, 0.5], [-1, -0.5], [1, -0.5]], edges: COUPLES }, start: [1, 1, -1, -1], signal: [1, 1, -1, -1],
-  second: SWAPPED, beta: 1, time: 0.7, theta: 2, order: 2, normalization: "symmetric", attention: "off", divided: false, panels: ["second"], ...more,
+  second: SWAPPED, beta: 1, time: 0.7, theta: 2, order: 2, layers: 3, normalization: "symmetric", attention: "off", divided: false, panels: ["second"], ...more,
 });
 
 test("couples that agree stay, those that disagree decay like e^{-2T}", () => {
@@ -97,6 +98,33 @@ test("eigenvalues: a directed ring has the roots of unity, a path of arrows none
 test("powers begin with z and grow by one product", () => {
   const found = powers(flowOf(COUPLES, 4, "symmetric", 0.5), Float64Array.of(1, 0, 0, 0), 3);
   assert.deepEqual(found.map(values => [...values].slice(0, 2)), [[1, 0], [0, 0.5], [0.25, 0], [0, 0.125]]);
+});
+
+test("layers of step T/n: one by hand, and many come close to the flow", () => {
+  const flow = flowOf(COUPLES, 4, "symmetric", 1), z = Float64Array.of(1, 0, 0, 0);
+  assert.deepEqual([...euler(flow, z, 0.5, 1)], [0.5, 0.5, 0, 0]);
+  assert.deepEqual([...euler(flow, z, 3, 3)].slice(0, 2), [0, 1]); // at τ = 1 the two only change places
+  const wanted = exponential(flow, z, 1), errors = [40, 80].map(n => Math.abs(euler(flow, z, 1, n)[0] - wanted[0]));
+  close(errors[0] / errors[1], 2, 0.05); // of order one
+});
+
+test("a stamp covers its disc, and what is below shows through at the rim", () => {
+  const size = 9, below = new Uint8ClampedArray(4 * size * size).fill(200);
+  const image = { data: below.slice() };
+  const layer = { width: size, height: size, getContext: () => ({ getImageData: () => image }) };
+  const stamps = stampsOf(layer, [[4.5, 4.5], [-20, 4]], 2);
+  assert.equal(stamps.first[2], stamps.first[1]); // a node outside covers nothing
+  close(stamps.cover.reduce((sum, share) => sum + share / 255, 0), 4 * Math.PI, 0.7);
+  let painted;
+  const pen = { putImageData: found => (painted = found) };
+  const pixel = (x, y) => [...painted.data.slice(4 * (y * size + x), 4 * (y * size + x) + 4)];
+  paintStamps(pen, stamps, [1, 0], Uint8Array.of(0, 0, 0, 250, 100, 0));
+  assert.deepEqual(pixel(4, 4), [250, 100, 0, 255]);
+  assert.deepEqual(pixel(0, 0), [200, 200, 200, 200]);
+  const [red, green] = pixel(4, 2); // half covered
+  assert.ok(red > 200 && red < 250 && green > 100 && green < 200);
+  paintStamps(pen, stamps, [0, 0], Uint8Array.of(0, 0, 0, 250, 100, 0));
+  assert.deepEqual(pixel(4, 4), [0, 0, 0, 255]); // nothing of the last frame is left
 });
 
 test("edges: drawn, turned, cut, renumbered", () => {

@@ -1,6 +1,7 @@
 // The numbers of the playground for settings that come as JSON, for the comparison with the library's.
 import { readFileSync } from "node:fs";
 import { Session } from "../../../advdiff/viz/playground/session.js";
+import { toldValue } from "../../../advdiff/viz/playground/numbers.js";
 import { disc } from "../../../advdiff/viz/playground/graph.js";
 import { logNorm, densePropagator } from "../../../advdiff/viz/playground/kernels.js";
 
@@ -18,6 +19,7 @@ const answers = cases.map(state => {
     curves: session.curves(),
     logNorm: flow.coupling ? logNorm(densePropagator({ ...flow, beta: 0 }), flow.size) : null,
     comparison: session.comparison(),
+    told: Object.fromEntries(state.told.map(key => [key, toldValue(session, key)])),
   };
 });
 process.stdout.write(JSON.stringify(answers));

@@ -1,0 +1,246 @@
+"""``python -m tools.distributed_costs``: what one graph on several processes costs, into results/distributed.json.
+
+Three kinds of rows, each written as soon as it is measured and not measured again while it is there:
+
+* ``partition``: a graph, a method and P: edges cut, rows that the ranks send, seconds of partitioning;
+* ``step``: a training step of AdvDIFFormer-s (hidden 64, K = 2, one head) on P processes: seconds, the share of them in
+  which a rank waits, its processor time (which other work on the machine changes little), its peak memory, and the
+  bytes counted per product beside those of the formula;
+* ``speed``: bytes per second of an exchange and seconds of a small all-reduce, on loopback.
+
+Needs $ADVDIFF_DATA; times are those of the machine at hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch_geometric.data import Data
+
+from advdiff.atomic import replacing
+from advdiff.datasets import load
+from advdiff.distributed import Shard, Sharded, add_up_gradients, partition
+from advdiff.distributed.costs import cost_of_series
+from advdiff.distributed.partitioning import assign
+from advdiff.experiments.machine import peak_gigabytes
+from advdiff.nn import AdvDIFFormer
+
+OUT = Path("results/distributed.json")
+HIDDEN, ORDER, HEADS = 64, 2, 1
+POWER_LAW_NODES, POWER_LAW_EDGES = 2_000_000, 20_000_000
+
+
+def power_law(nodes: int = POWER_LAW_NODES, edges: int = POWER_LAW_EDGES, channels: int = 64) -> Data:
+    """Undirected, both directions listed; ends are drawn with weights i^{-1/2}, so that degrees fall off as k^{-3}."""
+    drawn = torch.Generator().manual_seed(0)
+    # The inverse of the distribution function of i^{-1/2}; node numbers are shuffled, so that they say nothing.
+    ends = (torch.rand(2, edges // 2, generator=drawn).square_() * nodes).long().clamp_(max=nodes - 1)
+    ends = torch.randperm(nodes, generator=drawn)[ends]
+    return Data(x=torch.randn(nodes, channels, generator=drawn), edge_index=torch.cat([ends, ends.flip(0)], dim=1))
+
+
+def arxiv() -> Data:
+    """All papers up to 2020; the features are a stand-in, since only their number counts here."""
+    found = load("arxiv", features="text").graphs("2020")[0]
+    return Data(x=found.x, edge_index=found.edge_index)
+
+
+def twitch() -> Data:
+    """The largest of the seven networks."""
+    data = load("twitch")
+    found = max((data.graphs(name)[0] for name in data.environments), key=lambda graph: graph.num_nodes)
+    x = found.x.to_dense() if found.x.layout != torch.strided else found.x
+    return Data(x=x.float(), edge_index=found.edge_index)
+
+
+GRAPHS: dict[str, Callable[[], Data]] = {"twitch": twitch, "arxiv": arxiv, "power law": power_law}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=GRAPHS, nargs="+", default=list(GRAPHS))
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else []
+    known = {_key(row) for row in rows}
+
+    def keep(row: dict[str, Any]) -> None:
+        rows.append(row)
+        rows.sort(key=_key)
+        with replacing(OUT) as file:
+            file.write((json.dumps(rows, indent=1) + "\n").encode())
+        print(json.dumps(row), flush=True)
+
+    if ("speed", "", "", 2) not in known:
+        keep(_of_ranks(2, ["speed"]))
+    for name in options.only:
+        data: Data | None = None
+        for parts in (1, 2, 4):
+            method = "range" if name == "power law" else "metis"
+            if ("step", name, method, parts) not in known:
+                data = data or GRAPHS[name]()
+                keep({"kind": "step", "graph": name} | measure_step(data, method, parts))
+        for parts in (2, 4):
+            for method in ("range", "random", "metis"):
+                if ("partition", name, method, parts) not in known:
+                    data = data or GRAPHS[name]()
+                    keep({"kind": "partition", "graph": name} | measure_partition(data, method, parts))
+
+
+def _key(row: dict[str, Any]) -> tuple[str, str, str, int]:
+    return row["kind"], row.get("graph", ""), row.get("method", ""), row["parts"]
+
+
+def measure_partition(data: Data, method: str, parts: int) -> dict[str, Any]:
+    """How much of V crosses the parts."""
+    num_nodes, began = int(data.num_nodes or 0), time.perf_counter()
+    drawn: str | Tensor = method
+    if method == "random":
+        drawn = torch.randint(parts, (num_nodes,), generator=torch.Generator().manual_seed(0))
+    owner = assign(data.edge_index, num_nodes, parts, drawn)
+    seconds = time.perf_counter() - began
+    source, target = data.edge_index
+    crossing = owner[source] != owner[target]
+    # A row is sent once to every rank that needs it, however many edges ask for it.
+    wanted = (source[crossing] * parts + owner[target[crossing]]).unique()
+    sent = torch.bincount(owner[torch.div(wanted, parts, rounding_mode="floor")], minlength=parts)
+    return {
+        "method": method,
+        "parts": parts,
+        "nodes": num_nodes,
+        "edges": source.numel(),
+        "cut": round(float(crossing.double().mean()), 4),
+        "rows_sent": sent.tolist(),
+        "nodes_of_part": torch.bincount(owner, minlength=parts).tolist(),
+        "seconds": round(seconds, 2),
+    }
+
+
+def measure_step(data: Data, method: str, parts: int) -> dict[str, Any]:
+    """Seconds, waiting, memory and bytes of a training step."""
+    with tempfile.TemporaryDirectory() as folder:
+        if parts == 1:
+            torch.save({"x": data.x, "edge_index": data.edge_index}, Path(folder) / "whole.pt")
+        else:
+            partition(data, parts, folder, method)
+        found = _of_ranks(parts, ["step", folder])
+    return {"method": method, **found}
+
+
+def _of_ranks(parts: int, arguments: list[str]) -> dict[str, Any]:
+    """What rank 0 prints, of ``parts`` processes on loopback."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = str(listener.getsockname()[1])
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(parts), "--master-port", port]
+    done = subprocess.run(
+        [*command, "-m", "tools.distributed_costs_rank", *arguments],
+        env={**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "PYTHONPATH": os.getcwd()},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    row: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return row
+
+
+def rank_speed() -> dict[str, Any]:
+    """Bytes per second between two ranks, and seconds of an all-reduce of a (d + 1) × F matrix."""
+    rows, small = torch.zeros(2, 1 << 22), torch.zeros(HIDDEN + 1, HIDDEN)
+    received = torch.empty_like(rows)
+    seconds = {}
+    for name, function in {
+        "exchange": lambda: dist.all_to_all_single(received, rows),
+        "reduce": lambda: dist.all_reduce(small),
+    }.items():
+        function()
+        began = time.perf_counter()
+        for _ in range(10):
+            function()
+        seconds[name] = (time.perf_counter() - began) / 10
+    sent = rows[0].numel() * rows.element_size()
+    return {
+        "kind": "speed",
+        "parts": dist.get_world_size(),
+        "bytes_per_second": round(sent / seconds["exchange"]),
+        "seconds_of_reduce": round(seconds["reduce"], 6),
+    }
+
+
+def rank_step(folder: Path) -> dict[str, Any]:
+    """Training steps on this rank's part, or on the whole graph in one process."""
+    torch.manual_seed(0)
+    parts = dist.get_world_size()
+    traffic = None
+    if parts == 1:
+        found = torch.load(folder / "whole.pt", weights_only=True)
+        x, edge_index = found["x"], found["edge_index"]
+        del found
+        model = AdvDIFFormer(x.size(1), HIDDEN, 16, heads=HEADS, order=ORDER)
+        call: Callable[[Tensor], Tensor] = lambda x: model(x, edge_index)  # noqa: E731
+        exchanged = formula = reduced = 0
+    else:
+        shard = Shard(folder)
+        assert shard.x is not None
+        x, traffic = shard.x, shard.reductions.traffic
+        model = AdvDIFFormer(x.size(1), HIDDEN, 16, heads=HEADS, order=ORDER)
+        call = Sharded(model, shard)
+    optimizer = torch.optim.Adam(model.parameters())
+    y = torch.randint(16, (x.size(0),))
+    times, waits, work = [], [], []
+    steps = 3 if x.size(0) < 250_000 else 1
+    for number in range(steps + 1):  # the first one also normalises the adjacency
+        if traffic is not None:
+            dist.barrier()
+            traffic.reset()
+        began, worked = time.perf_counter(), time.process_time()
+        optimizer.zero_grad(set_to_none=True)
+        out = call(x)
+        if traffic is not None and number == 1:
+            cost = cost_of_series(shard.halo.send_index.numel(), HEADS, HIDDEN, ORDER)
+            exchanged, reduced, formula = traffic.exchanged, traffic.reduced, cost.exchanged
+        torch.nn.functional.cross_entropy(out, y).mul(1 / parts).backward()
+        if traffic is not None:
+            add_up_gradients(model.parameters(), shard.reductions)
+        optimizer.step()
+        del out
+        times.append(time.perf_counter() - began)
+        work.append(time.process_time() - worked)
+        waits.append(0.0 if traffic is None else traffic.seconds)
+    own = {
+        "nodes": x.size(0),
+        "peak_gb": round(peak_gigabytes(), 3),
+        "bytes_of_product": exchanged // ORDER,
+        "formula": formula // ORDER,
+        "bytes_of_sums": reduced,
+        "cpu_seconds": round(min(work[1:]), 3),
+        "wait": round(sum(waits[1:]) / sum(times[1:]), 3),
+    }
+    everyone: list[Any] = [None] * parts
+    dist.all_gather_object(everyone, own)
+    return {
+        "parts": parts,
+        "seconds": round(min(times[1:]), 3),
+        "first_seconds": round(times[0], 3),
+        "hidden": HIDDEN,
+        "order": ORDER,
+        "heads": HEADS,
+        "ranks": everyone,
+        "total_gb": round(sum(each["peak_gb"] for each in everyone), 3),
+    }
+
+
+if __name__ == "__main__":
+    main()
