@@ -17,7 +17,7 @@ from torch import Tensor
 
 from advdiff.checks import has_values
 from advdiff.operators.propagator import Propagator
-from advdiff.propagation.methods.matrix_exponential import exponential_of
+from advdiff.propagation.methods.matrix_exponential import exponential_of_array
 from advdiff.propagation.solution import Outcome
 
 #: Basis vectors kept before the time step is shortened instead.
@@ -102,7 +102,7 @@ def _local_error(hessenberg: Tensor, time: float, shift: float) -> tuple[Tensor,
     augmented = hessenberg.new_zeros(m + 1, m + 1)
     augmented[:m, :m] = time * (hessenberg[:m] - shift * torch.eye(m, dtype=hessenberg.dtype))
     augmented[0, m] = time  # the last column of the exponential is then T φ₁ e_1
-    exponential = exponential_of(augmented)
+    exponential = torch.from_numpy(exponential_of_array(augmented.numpy()))
     coordinates = exponential[:m, 0]
     size = float(torch.linalg.vector_norm(coordinates))
     return coordinates, float((hessenberg[m, m - 1] * exponential[m - 1, m]).abs()) / max(size, 1e-300)

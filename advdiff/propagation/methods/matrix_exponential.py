@@ -8,7 +8,9 @@ digits of float64 where the norm is small.)
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -20,9 +22,20 @@ def exponential_of(A: Tensor, exponent: float = 0.0) -> Tensor:
     if A.numel() == 0:
         return A.clone()
     norm = float(A.abs().sum(-1).amax()) if has_values(A) else 1.0
+    identity = torch.eye(A.size(-1), dtype=A.dtype, device=A.device).expand_as(A)
+    result: Tensor = _series_and_squares(A, identity, norm, exponent)
+    return result
+
+
+def exponential_of_array(A: np.ndarray) -> np.ndarray:
+    """e^A for a small matrix on the host, where numpy is the faster."""
+    result: np.ndarray = _series_and_squares(A, np.eye(len(A)), float(np.abs(A).sum(-1).max()), 0.0)
+    return result
+
+
+def _series_and_squares(A: Any, identity: Any, norm: float, exponent: float) -> Any:
     squarings = max(0, math.ceil(math.log2(norm)) + 1) if 0.0 < norm < math.inf else 0
     A = A / 2.0**squarings
-    identity = torch.eye(A.size(-1), dtype=A.dtype, device=A.device).expand_as(A)
     powers = [identity, A]
     for _ in range(3):
         powers.append(powers[-1] @ A)
