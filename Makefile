@@ -1,7 +1,7 @@
 # Every target first makes .venv with the pinned dependencies; nothing but Python >= 3.10 and make is needed.
 #
 #   PYTHON=python3.12                                      the interpreter that .venv is made from
-#   TORCH_INDEX=https://download.pytorch.org/whl/cpu       where torch comes from (default: pip's own settings)
+#   TORCH_INDEX=https://download.pytorch.org/whl/cu128     where torch comes from (default: see CPU_BUILD below)
 #   ADVDIFF_DATA=/path/to/data                             where the data sets lie
 #   ADVDIFF_PROFILE=full                                   the paper's protocol instead of the quick one
 #   WORKERS=4                                              processes that share the tests (default: 2)
@@ -18,6 +18,11 @@ STAMP  := $(VENV)/.installed
 ASSETS := _build/assets/.pins.json
 CHECKS := _build/test_assets/.pins.json
 TORCH  := $(shell sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)
+
+# On Linux pip's own index has torch with CUDA, 5 GB of it. Where there is no NVIDIA driver the build for CPUs is taken,
+# and pip's own settings are the way out if its index is not reached.
+CPU_BUILD := $(if $(or $(shell command -v nvidia-smi),$(filter-out Linux,$(shell uname -s))),,https://download.pytorch.org/whl/cpu)
+ADD_TORCH := $(BIN)/python -m pip install -c constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export ADVDIFF_PROFILE ?= quick
@@ -40,7 +45,7 @@ export ADVDIFF_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck faults fuzz mutants trial bench clean distclean
+.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck faults fuzz mutants lab trial bench clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,7 +59,11 @@ $(STAMP): pyproject.toml constraints.txt requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "advdiff needs Python 3.10 or newer, and $(PYTHON) is " + sys.version.split()[0] + "; try make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --no-deps --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install -c constraints.txt $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(TORCH)
+ifdef TORCH_INDEX
+	$(ADD_TORCH) --index-url $(TORCH_INDEX) $(TORCH)
+else
+	$(if $(CPU_BUILD),$(ADD_TORCH) --timeout 15 --retries 1 --index-url $(CPU_BUILD) $(TORCH) ||) $(ADD_TORCH) $(TORCH)
+endif
 	$(BIN)/python -m pip install --no-deps --no-build-isolation -e .
 	@touch $@
 
@@ -109,6 +118,7 @@ notebooks: $(STAMP) ## execute the notebooks anew, in place, fold their bookkeep
 	$(ONE_THREAD) $(BIN)/python -m tools.execute_notebooks $(NOTEBOOKS)
 	$(BIN)/python -m tools.fold_cells
 	$(BIN)/python -m tools.gather_claims
+	$(BIN)/python -m tools.readme_findings
 
 lint: $(STAMP) ## ruff: rules and format; actionlint on the workflows
 	$(BIN)/ruff check .
@@ -125,6 +135,9 @@ mutants: $(STAMP) ## make small mistakes in the library, one at a time, and see 
 
 typecheck: $(STAMP) ## mypy
 	$(BIN)/mypy
+
+lab: $(STAMP) ## open JupyterLab on the chapters
+	$(BIN)/jupyter lab notebooks
 
 trial: $(STAMP) ## make the runs of results/protocol.toml that are not recorded yet; safe to kill
 	nice -n 19 $(BIN)/python tools/run_trial.py

@@ -7,6 +7,9 @@ A statement of the paper carries its place, its LaTeX label and a few of its own
 and sees that it was made; without them it is not recorded. Where it fails, the most charitable reading stands beside
 it. A statement of the book names the chapter as its source.
 
+What the paper says about trained models is judged by the protocol of the trial alone (``results/protocol.toml``): other
+runs may illustrate it, and leave it not decided.
+
 A notebook shows a ledger as a table, as text, and as JSON under a MIME type of its own. The page of all claims is made
 from the JSON that the chapters' outputs hold.
 """
@@ -15,14 +18,15 @@ from __future__ import annotations
 
 import html
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 FAILS = "fails"
 # A slip of the pen: its entry stands in book/errata.md, and the page of claims does not count it.
 MISPRINT = "misprint"
-VERDICTS = ("holds", "holds with a condition", "gap in the proof", FAILS, "not decided", MISPRINT)
+NOT_DECIDED = "not decided"
+VERDICTS = ("holds", "holds with a condition", "gap in the proof", FAILS, NOT_DECIDED, MISPRINT)
 NOT_JUDGED = "not judged"
 MIME_TYPE = "application/vnd.advdiff.claims+json"
 # The longest quotation of the paper, in words.
@@ -126,14 +130,29 @@ class Ledger:
         self.chapter, self.judged = chapter, judged
         self.claims: list[Claim] = []
 
-    def record(self, statement: str, *, measured: str, verdict: str, evidence: bool, **words: str | None) -> None:
+    def record(
+        self,
+        statement: str,
+        *,
+        measured: str,
+        verdict: str,
+        evidence: bool,
+        runs: Iterable[Any] = (),
+        **words: str | None,
+    ) -> None:
         """Add a claim; raises AssertionError if the evidence for the verdict does not hold.
 
+        ``runs`` are the records of the training runs that the evidence rests on. If one of them was not made under a
+        protocol, a statement of the paper is not decided by them; any other verdict raises ValueError.
         ``words`` are ``source``, or ``place``, ``label``, ``phrase`` and, if it fails, ``charitable``; see `Claim`.
         """
         number = f"{self.chapter}.{len(self.claims) + 1}"
         claim = Claim(number, statement, measured, verdict, **words)
         claim.check()
+        if claim.of_the_paper and verdict != NOT_DECIDED and any(run.provenance.protocol is None for run in runs):
+            raise ValueError(
+                f"claim {number} rests on runs that were made under no protocol; its verdict is {NOT_DECIDED!r}."
+            )
         if not self.judged:
             claim = Claim(number, statement, measured, NOT_JUDGED, **words)
         elif not evidence:

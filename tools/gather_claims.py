@@ -60,7 +60,8 @@ book.
 ? **not decided**
 : what was computed does not tell.
 
-Misprints are on the page of [errata](errata.md) and are not counted here ({misprints} of them were checked by a cell).
+Misprints are on the page of [errata](errata.md) and are not counted here; those that a cell checked are left out of the
+tables, so that some numbers are missing: {misprints}.
 A verdict is about one sentence, not about the paper: a model may do well for other reasons than those given for it.
 
 There are {total} claims. {paper} of them are statements of the paper: {paper_verdicts}. The other {own} are
@@ -244,7 +245,7 @@ def page(chapters: Sequence[Chapter]) -> str:
         paper_verdicts=in_words(count(paper)),
         own=len(own),
         own_verdicts=in_words(count(own)),
-        misprints=sum(claim.verdict == MISPRINT for chapter in chapters for claim in chapter.ledger.claims),
+        misprints=", ".join(c.number for chapter in chapters for c in chapter.ledger.claims if c.verdict == MISPRINT),
         picture=PICTURE.name,
         alt=f"A chart with one square per claim. {alt[:1].upper()}{alt[1:]}.",
     )

@@ -258,7 +258,7 @@ class Propagator:
             matrix = Blocks.of_attention(self.left, self.right, self.segments).matrix.to(dtype)
         if self.velocity is not None:
             beta = self.beta if self.beta_per_head is None else self.beta_per_head.to(dtype).unsqueeze(-1)
-            if isinstance(self.velocity, Velocity):
+            if self.velocity.kind != "functions":
                 V = Blocks.of_velocity(self.velocity, self.segments, dtype).matrix
             else:  # a pair of functions, for one graph
                 V = self.velocity.to_dense(dtype).view(1, 1, self.num_nodes, self.num_nodes)

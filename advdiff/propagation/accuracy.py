@@ -30,7 +30,7 @@ PROBES = 4
 ALLOWED = 10.0
 
 
-def rounding(operator: Propagator, Z: Tensor, states: Sequence[Tensor], times: Sequence[float], tol: float) -> float:
+def rounding(operator: Propagator, Z: Tensor, states: Tensor, times: Sequence[float], tol: float) -> float:
     """Relative error of the states at the times by rounding alone; NaN if a state is not finite."""
     eps = torch.finfo(Z.dtype).eps
     start, *sizes = operator.segments.norms(Z, *states)

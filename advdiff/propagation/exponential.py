@@ -110,7 +110,7 @@ def exponential(
     eps = torch.finfo(spread.dtype).eps
     tol = max(tol, 4 * eps)
     heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
-    solve: Callable[..., Outcome] = partial(METHODS[method], tol=tol, **options)  # type: ignore[operator]
+    solve: Callable[..., Outcome] = partial(METHODS[method], tol=tol, **options)
     with torch.no_grad():
         outcome = judged(constant, heads.detach().contiguous(), times, tol, solve)
     exactness = 4 * eps if method == "dense" else tol

@@ -119,6 +119,19 @@ def test_one_and_two_processes_and_an_interrupted_trial_give_the_same_records(pr
     assert next(iter(Queue(protocol, one)), "nothing left") == "nothing left"
 
 
+@pytest.mark.slow
+def test_a_dask_cluster_of_two_workers_gives_the_same_records(protocol, tmp_path):
+    distributed = pytest.importorskip("distributed")
+    run_trial(protocol, tmp_path / "here", processes=1, device="cpu", say=lambda line: None)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=":0"
+    ) as cluster:
+        run_trial(protocol, tmp_path / "there", dask=cluster.scheduler_address, device="cpu", say=lambda line: None)
+    there = read_trial(protocol, tmp_path / "there")
+    assert outcomes(there) == outcomes(read_trial(protocol, tmp_path / "here"))
+    assert {run.provenance.protocol for run in there.values()} == {protocol.hash}
+
+
 def test_a_search_does_not_look_at_test_data_and_the_better_half_goes_on(protocol, tmp_path):
     run_trial(protocol, tmp_path, processes=1, device="cpu", say=lambda line: None)
     done = read_trial(protocol, tmp_path)

@@ -1,13 +1,14 @@
 """The ledger refuses a verdict whose evidence does not hold, and its JSON can be read back."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advdiff.claims import FAILS, MIME_TYPE, MISPRINT, VERDICTS, Ledger
+from advdiff.claims import FAILS, MIME_TYPE, MISPRINT, NOT_DECIDED, VERDICTS, Ledger
 
 OURS = {"source": "this chapter"}
 THEIRS = {"place": "Section 3.2, Remark", "label": "eqn-1", "phrase": "has a solution"}
@@ -156,6 +157,23 @@ def test_a_misprint_is_recorded_with_its_evidence():
         _record(ledger, **THEIRS, verdict=MISPRINT, evidence=False)
     _record(ledger, **THEIRS, verdict=MISPRINT)
     assert [(c.verdict, c.of_the_paper) for c in ledger.claims] == [(MISPRINT, True)]
+
+
+def _run(protocol: str | None) -> Any:
+    return SimpleNamespace(provenance=SimpleNamespace(protocol=protocol))
+
+
+@pytest.mark.parametrize("verdict", [v for v in VERDICTS if v not in (NOT_DECIDED, FAILS)])
+def test_runs_without_a_protocol_decide_nothing_about_the_paper(verdict: str) -> None:
+    free, mixed, under = [_run(None)], [_run("913e"), _run(None)], [_run("913e")]
+    ledger = Ledger(chapter=12)
+    for runs in (free, mixed):
+        with pytest.raises(ValueError, match=r"claim 12\.1 rests on runs .* under no protocol"):
+            _record(ledger, **THEIRS, verdict=verdict, runs=runs)
+    _record(ledger, **THEIRS, verdict=NOT_DECIDED, runs=free)
+    _record(ledger, **THEIRS, verdict=verdict, runs=under)
+    _record(ledger, verdict=verdict, runs=free)  # what the book says of its own runs
+    assert [claim.verdict for claim in ledger.claims] == [NOT_DECIDED, verdict, verdict]
 
 
 def test_nothing_is_judged_on_miniature_data():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -78,9 +79,21 @@ def test_misprints_are_in_the_errata_and_not_on_the_page(chapters: list[Chapter]
     page = (ROOT / PAGE).read_text(encoding="utf-8")
     misprints = [c for chapter in chapters for c in chapter.ledger.claims if c.verdict == MISPRINT]
     assert misprints and all(claim.of_the_paper for claim in misprints)
-    assert f"({len(misprints)} of them were checked by a cell)" in page
+    assert f"some numbers are missing: {', '.join(claim.number for claim in misprints)}." in page
+    errata = (ROOT / "book" / "errata.md").read_text(encoding="utf-8")
+    checked = re.findall(r"\*\*Checked\*\* by a cell of chapter (\w+), (\S+) of its ledger; a misprint", errata)
+    assert sorted(number for _, number in checked) == sorted(claim.number for claim in misprints)
     for claim in misprints:
         assert f"(claim-{claim.number.replace('.', '-')})=" not in page, claim.number
+
+
+@pytest.mark.parametrize("name", ["errata.md", "line_by_line.md", "the_proof.md"])
+def test_other_pages_link_to_claims_that_count(name: str, claims: list[Claim]) -> None:
+    links = re.findall(r"\[[^\]]*?([\w.]+)\]\((claim-[\w-]+)\)", (ROOT / "book" / name).read_text(encoding="utf-8"))
+    counted = {claim.number for claim in claims if claim.verdict != MISPRINT}
+    assert links
+    for number, target in links:
+        assert target == f"claim-{number.replace('.', '-')}" and number in counted, (name, number, target)
 
 
 def test_numbers_are_unique_and_every_notebook_has_claims(chapters: list[Chapter], claims: list[Claim]) -> None:
