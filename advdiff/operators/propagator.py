@@ -110,15 +110,9 @@ class Propagator:
 
         ‖C‖₂² is at most the largest row sum, 1, times the largest column sum.
         """
-        if self.field is not None:
-            return self.field[1]
-        if self.left is None or self.right is None or not has_values(self.left) or self.num_nodes == 0:
-            return self.radius
-        if self.velocity is not None and self.velocity.kind == "row":
-            return self.radius
-        left, right = (self.left, self.right) if self.sums_to_one != "columns" else (self.right, self.left)
-        columns = self.segments.apply(right, self.segments.sum(left).unsqueeze(-1))
-        return self.beta_value + max(1.0, float(columns.amax())) ** 0.5
+        self.norms()
+        found: float = self.__dict__["growth"]
+        return found
 
     @cached_property
     def condition(self) -> float:
@@ -126,11 +120,27 @@ class Propagator:
 
         A query that is nearly opposite to its keys has small scores, differences of numbers of size 1.
         """
-        factor = {"rows": self.left, "columns": self.right, None: None}[self.sums_to_one]
-        if factor is None or not has_values(factor) or factor.numel() == 0:
-            return 1.0
-        counts = self.segments.per_node(self.segments.counts.to(factor.dtype)).view(-1, 1)
-        return max(1.0, float((factor[..., 0] * counts).square().mean().sqrt()))
+        self.norms()
+        found: float = self.__dict__["condition"]
+        return found
+
+    def norms(self, *tensors: Tensor) -> list[float]:
+        """Frobenius norms; the same look at the device reads :attr:`growth` and :attr:`condition`."""
+        known = self.__dict__
+        if "condition" in known:
+            return self.segments.norms(*tensors) if tensors else []
+        rows, columns = (self.right, self.left) if self.sums_to_one == "columns" else (self.left, self.right)
+        if rows is None or columns is None or self.sums_to_one is None or not has_values(rows) or not rows.numel():
+            known["growth"], known["condition"] = self.radius if self.field is None else self.field[1], 1.0
+            return self.norms(*tensors)
+        counts = self.segments.per_node(self.segments.counts.to(rows.dtype)).view(-1, 1)
+        column_sums = self.segments.apply(columns, self.segments.sum(rows).unsqueeze(-1))
+        condition = (rows[..., 0] * counts).square().mean().sqrt()
+        *sizes, largest, condition = self.segments.norms(*tensors, beside=[column_sums.amax(), condition])
+        is_row = self.velocity is not None and self.velocity.kind == "row"
+        known["growth"] = self.radius if is_row else self.beta_value + max(1.0, largest) ** 0.5
+        known["condition"] = max(1.0, condition)
+        return sizes
 
     @property
     def T(self) -> Propagator:

@@ -10,6 +10,7 @@ Where all pairs of a graph's nodes meet, each graph is padded to the largest one
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -129,17 +130,19 @@ class Segments:
         self._row_of_node = slot - self._tile_of_node * self._tile_length
         self.slots = batch * self.largest + self._position
 
-    def norms(self, *tensors: Tensor) -> list[float]:
+    def norms(self, *tensors: Tensor, beside: Sequence[Tensor] = ()) -> list[float]:
         """Frobenius norms over all nodes; the host waits once, and once more for one that leaves the range.
 
-        Squares of float32 numbers overflow from 1.8e19 on and lose digits below 1e-19.
+        Squares of float32 numbers overflow from 1.8e19 on and lose digits below 1e-19. The numbers ``beside`` them are
+        read in the same look.
         """
-        values = torch.stack([torch.linalg.vector_norm(tensor) for tensor in tensors]).tolist()
-        least = 1e3 * torch.finfo(tensors[0].dtype).tiny ** 0.5
-        return [
+        values = torch.stack([*(torch.linalg.vector_norm(tensor) for tensor in tensors), *beside]).tolist()
+        least = 1e3 * torch.finfo((*tensors, *beside)[0].dtype).tiny ** 0.5
+        sizes = [
             value if least < value < math.inf or math.isnan(value) else _scaled_norm(tensor)
-            for tensor, value in zip(tensors, values, strict=True)
+            for tensor, value in zip(tensors, values, strict=False)
         ]
+        return [*sizes, *values[len(tensors) :]]
 
     def per_node(self, per_graph: Tensor) -> Tensor:
         """[G, …] → [N, …]: each node reads its graph's row."""

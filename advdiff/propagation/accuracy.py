@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
+from advdiff.checks import has_values
 from advdiff.operators.propagator import Propagator
 from advdiff.propagation.errors import AccuracyWarning, FlowOverflowError
 from advdiff.propagation.methods.suited import flow
+from advdiff.propagation.solution import Outcome
 
 #: Random perturbations by which κ is measured; the largest is taken, twice.
 PROBES = 4
@@ -33,7 +35,7 @@ ALLOWED = 10.0
 def rounding(operator: Propagator, Z: Tensor, states: Tensor, times: Sequence[float], tol: float) -> float:
     """Relative error of the states at the times by rounding alone; NaN if a state is not finite."""
     eps = torch.finfo(Z.dtype).eps
-    start, *sizes = operator.segments.norms(Z, *states)
+    start, *sizes = operator.norms(Z, *states)
     if not math.isfinite(start + sum(sizes)):
         return math.nan
     if start == 0.0:
@@ -46,7 +48,7 @@ def rounding(operator: Propagator, Z: Tensor, states: Tensor, times: Sequence[fl
     worst = max(range(len(times)), key=lambda i: times[i] * kappas[i])
     per_kappa = operator.radius * times[worst] * (1.0 + operator.condition)
     error = eps * (2.0 + per_kappa * kappas[worst])
-    if error > tol and times[worst] and sizes[worst]:
+    if error > ALLOWED * tol and times[worst] and sizes[worst]:
         kappa = _measured(operator, Z, times[worst], sizes[worst])
         if math.isfinite(kappa):
             error = min(error, eps * (2.0 + per_kappa * kappa))
@@ -88,3 +90,21 @@ def judge(operator: Propagator, Z: Tensor, what: str, error: float, times: Seque
             AccuracyWarning,
             stacklevel=5,
         )
+
+
+def judged(
+    operator: Propagator,
+    Z: Tensor,
+    times: list[float],
+    tol: float,
+    solve: Callable[..., Outcome],
+    what: str = "e^{-LT}Z",
+) -> Outcome:
+    """What the method found, with the error that is to be expected of it; overflow and lost digits by name."""
+    outcome = solve(operator, Z, times)
+    if outcome.estimated_error is None or not has_values(Z) or not Z.numel():
+        return outcome
+    ends = times if len(outcome.value) == len(times) else [max(times)]  # one sum of many states
+    error = outcome.estimated_error + rounding(operator, Z, outcome.value, ends, tol)
+    judge(operator, Z, what, error, times, tol)
+    return outcome._replace(estimated_error=error)

@@ -12,7 +12,7 @@ from torch import Tensor
 from advdiff.checks import check_choice, check_nonnegative, check_tolerance, expects, has_values
 from advdiff.operators import Generator, Operator, Propagator, as_operator
 from advdiff.operators.precision import full_precision
-from advdiff.propagation.accuracy import judge, rounding
+from advdiff.propagation.accuracy import judged
 from advdiff.propagation.adjoint import ExponentialAction
 from advdiff.propagation.methods.chebyshev import chebyshev
 from advdiff.propagation.methods.dense import dense
@@ -119,24 +119,6 @@ def exponential(
     value = operator.restore(value[0], Z) if is_one else torch.stack([operator.restore(Y, Z) for Y in value])
     statistics = Statistics(method, reason, outcome.products, outcome.estimated_error)
     return Solution(value, statistics) if return_solution else value
-
-
-def judged(
-    operator: Propagator,
-    Z: Tensor,
-    times: list[float],
-    tol: float,
-    solve: Callable[..., Outcome],
-    what: str = "e^{-LT}Z",
-) -> Outcome:
-    """What the method found, with the error that is to be expected of it; overflow and lost digits by name."""
-    outcome = solve(operator, Z, times)
-    if outcome.estimated_error is None or not has_values(Z) or not Z.numel():
-        return outcome
-    ends = times if len(outcome.value) == len(times) else [max(times)]  # one sum of many states
-    error = outcome.estimated_error + rounding(operator, Z, outcome.value, ends, tol)
-    judge(operator, Z, what, error, times, tol)
-    return outcome._replace(estimated_error=error)
 
 
 def _times(time: float | Tensor) -> tuple[list[float], Tensor | None]:

@@ -20,8 +20,9 @@ from torch import Tensor
 from advdiff.checks import check_nonnegative, check_tolerance, number_of
 from advdiff.operators import Generator, Operator, as_operator
 from advdiff.operators.precision import full_precision
+from advdiff.propagation.accuracy import judged
 from advdiff.propagation.adjoint import PANEL, ExponentialAction, gauss_points
-from advdiff.propagation.exponential import exponential, judged
+from advdiff.propagation.exponential import exponential
 from advdiff.propagation.methods.suited import flow
 
 
