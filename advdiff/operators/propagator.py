@@ -135,8 +135,8 @@ class Propagator:
             return self.norms(*tensors)
         counts = self.segments.per_node(self.segments.counts.to(rows.dtype)).view(-1, 1)
         column_sums = self.segments.apply(columns, self.segments.sum(rows).unsqueeze(-1))
-        condition = (rows[..., 0] * counts).square().mean().sqrt()
-        *sizes, largest, condition = self.segments.norms(*tensors, beside=[column_sums.amax(), condition])
+        mean = (rows[..., 0] * counts).square().mean().sqrt()
+        *sizes, largest, condition = self.segments.norms(*tensors, beside=[column_sums.amax(), mean])
         is_row = self.velocity is not None and self.velocity.kind == "row"
         known["growth"] = self.radius if is_row else self.beta_value + max(1.0, largest) ** 0.5
         known["condition"] = max(1.0, condition)
