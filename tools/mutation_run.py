@@ -21,7 +21,7 @@ FOUND = ROOT / "_build" / "mutants.jsonl"
 SUMMARY = ROOT / "tools" / "mutants_found.json"
 ROOMS = ("datasets", "operators", "propagation", "theory", "nn", "experiments", "results")
 #: Groups of tests, in the order in which data flow.
-GROUPS = (*ROOMS, "viz", "bench", "cli", "faults")
+GROUPS = (*ROOMS, "viz", "bench", "cli", "distributed", "faults")
 #: What tests of several groups use.
 SHARED = ("tests/conftest.py", "tests/cases.py", "tests/reference.py", "tests/miniatures")
 #: Seconds that a test may take, and how often longer than before all of them together.
