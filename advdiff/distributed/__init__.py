@@ -19,11 +19,11 @@ normalisation all go through it, so that the series, the inverse, the exponentia
 model run as they are. What a solver decides on the way, it decides on reduced numbers, the same on every rank.
 
 **Gradients.** The loss of the job is the sum of what the ranks call ``backward`` on. A rank's gradient of its own rows
-is then the whole gradient; that of a weight, which all ranks have, is its share, and :func:`add_up_gradients` adds the
+is then the whole gradient; that of a weight, which all ranks have, is its share, and ``add_up_gradients`` adds the
 shares up.
 
-From a file to a run: :func:`partition` (or :func:`partition_stream`, for edge lists larger than memory) writes one file
-for each rank; :class:`Shard` reads it; :class:`Sharded` calls a model with it. ``advdiff shard`` and
+From a file to a run: ``partition`` (or ``partition_stream``, for edge lists larger than memory) writes one file
+for each rank; ``Shard`` reads it; ``Sharded`` calls a model with it. ``advdiff shard`` and
 ``torchrun -m advdiff.distributed`` do the same from a shell.
 """
 

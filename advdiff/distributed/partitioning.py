@@ -67,7 +67,7 @@ def boundaries(num_nodes: int, parts: int) -> Tensor:
 
 
 def assign(edge_index: Tensor, num_nodes: int, parts: int, method: str | Tensor) -> Tensor:
-    """[N], the rank of each node, by the ``method`` of :func:`partition`."""
+    """[N], the rank of each node, by the ``method`` of ``partition``."""
     if isinstance(method, Tensor):
         owner = method.long()
         if owner.shape != (num_nodes,) or not torch.equal(owner.unique(), torch.arange(parts)):

@@ -26,7 +26,7 @@ class Shard:
     Loading is a collective operation, in which the ranks tell each other who needs which rows.
 
     Args:
-        directory: of the files that :func:`~advdiff.distributed.partition` wrote.
+        directory: of the files that ``partition`` wrote.
         group: the ranks, as many as parts; by default all.
         device: where the tensors go.
 

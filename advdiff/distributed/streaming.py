@@ -31,7 +31,7 @@ def partition_stream(
     num_nodes: int | None = None,
     piece: int = PIECE,
 ) -> files.Summary:
-    """:func:`~advdiff.distributed.partition` with ``method="range"``, without ever holding the graph.
+    """``partition`` with ``method="range"``, without ever holding the graph.
 
     Args:
         folder: with ``edge_index.npy`` and what else there is, see above.

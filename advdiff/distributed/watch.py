@@ -34,7 +34,7 @@ def hold_sigterm() -> None:
 
 
 class Watch(threading.Thread):
-    """Beats for this rank and listens to the others until :meth:`stop`; ends the process when one is lost.
+    """Beats for this rank and listens to the others until ``stop``; ends the process when one is lost.
 
     Args:
         rank, size: of this process and of the job.

@@ -34,15 +34,15 @@ def trained_rows(
 ) -> list[Row]:  # fmt: skip
     r"""Best β of AdvDIFFormers of width 8, trained on graph #1, on graph #12; one row for each share w and power k.
 
-    The graphs have few nodes and :data:`DENSITY` times as many edges as those of the study: the eigenvalues are the
+    The graphs have few nodes and ``DENSITY`` times as many edges as those of the study: the eigenvalues are the
     same, and the degrees those of graphs with DENSITY · N nodes.
 
     Each β is one model, trained by Adam on three quarters of the nodes; the rest chooses the epoch. The values of β
-    are :data:`MULTIPLES` of the prediction from the environments (``jacobi``). Those of the inverse are at most 0.95 θ;
+    are ``MULTIPLES`` of the prediction from the environments (``jacobi``). Those of the inverse are at most 0.95 θ;
     where the prediction is too large for that, ``reachable`` is False. ``measured`` is where the parabola through the
     best three errors is smallest, ``linear`` the same for a linear decoder on the features, propagated without
     attention, with the same values of β on the same two graphs. Of the series there is no prediction: its β are
-    :data:`SERIES_BETAS`.
+    ``SERIES_BETAS``.
 
     Example:
         >>> from advdiff.experiments.advection_trained import trained_rows

@@ -3,7 +3,7 @@ r"""Many AdvDIFFormers on one small graph, trained in one pass. Chapter 6a.
 Hundreds of models of width 8 differ in their β and in their label only. One after the other they spend their time in
 the overhead of small operations, so they are computed side by side: every parameter gets a first axis for the M
 members. No member knows of another: the loss is the sum of theirs, so its gradient has a block for each, and Adam works
-element by element. The attention is that of :class:`~advdiff.operators.Attention` with a head for each member.
+element by element. The attention is that of ``Attention`` with a head for each member.
 
 The graph is fixed. With V = UΛUᵀ, computed once (so N is at most a few thousand), C = ABᵀ and Ẑ = UᵀZ, the propagator
 acts as
