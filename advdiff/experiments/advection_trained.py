@@ -30,7 +30,7 @@ def _linear_inverse(V: Velocity, Z: torch.Tensor, beta: float) -> torch.Tensor:
 
 def trained_rows(
     shift: str, signal: str, solver: str, shares: Sequence[float], seed: int, num_nodes: int = 200, *,
-    order: int = 1, epochs: int = 200, most: int = 400,
+    order: int = 1, epochs: int = 200, most: int = 1600,
 ) -> list[Row]:  # fmt: skip
     r"""Best β of AdvDIFFormers of width 8, trained on graph #1, on graph #12; one row for each share w and power k.
 
