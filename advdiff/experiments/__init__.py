@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from advdiff.lazy import attach
 
 if TYPE_CHECKING:
-    from advdiff.experiments.budget import Budget
     from advdiff.experiments.fitting import Fitted, fit, load_weights
-    from advdiff.experiments.recipe import Recipe
+    from advdiff.experiments.recipe import Budget, Recipe
     from advdiff.experiments.recipes import RECIPES
     from advdiff.experiments.records import DamagedRecordWarning, Record, read
     from advdiff.experiments.search import Tuned, tune
@@ -41,7 +40,7 @@ __getattr__ = attach(
     __name__,
     {
         "RECIPES": "advdiff.experiments.recipes",
-        "Budget": "advdiff.experiments.budget",
+        "Budget": "advdiff.experiments.recipe",
         "DamagedRecordWarning": "advdiff.experiments.records",
         "Fitted": "advdiff.experiments.fitting",
         "Recipe": "advdiff.experiments.recipe",

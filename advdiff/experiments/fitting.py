@@ -25,8 +25,8 @@ from advdiff import nn
 from advdiff.atomic import replacing
 from advdiff.datasets import Dataset
 from advdiff.experiments import machine
-from advdiff.experiments.budget import Budget
 from advdiff.experiments.plan import Plan
+from advdiff.experiments.recipe import Budget
 from advdiff.experiments.records import Outcome, Provenance, Record
 from advdiff.experiments.training import Training, train
 from advdiff.propagation import NearSingularWarning

@@ -13,8 +13,7 @@ from typing import Any
 
 from advdiff import nn
 from advdiff.checks import check_choice
-from advdiff.experiments.budget import BUDGET_FIELDS, Budget
-from advdiff.experiments.recipe import Recipe
+from advdiff.experiments.recipe import BUDGET_FIELDS, Budget, Recipe
 from advdiff.nn.registry import NEUTRAL
 
 ALIASES = {"lr": "learning_rate"}

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from advdiff import nn
-from advdiff.experiments.budget import BUDGET_FIELDS
 from advdiff.experiments.plan import Plan, plans
+from advdiff.experiments.recipe import BUDGET_FIELDS
 from advdiff.experiments.recipes import find
 
 if sys.version_info >= (3, 11):

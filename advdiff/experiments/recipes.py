@@ -6,8 +6,7 @@ profile is for trying and for the live cells of notebooks; full is the paper's p
 
 from __future__ import annotations
 
-from advdiff.experiments.budget import Budget
-from advdiff.experiments.recipe import Option, Profile, Recipe
+from advdiff.experiments.recipe import Budget, Option, Profile, Recipe
 
 SYNTHETIC = Recipe(
     name="synthetic",

@@ -14,10 +14,9 @@ from typing import Any
 
 from advdiff import nn
 from advdiff.experiments import metrics, recipes
-from advdiff.experiments.budget import BUDGET_FIELDS
 from advdiff.experiments.machine import choose_device
 from advdiff.experiments.plan import Plan, applicable, choose_models, plans, unaliased
-from advdiff.experiments.recipe import Recipe
+from advdiff.experiments.recipe import BUDGET_FIELDS, Recipe
 from advdiff.experiments.records import Record
 from advdiff.experiments.sweep import results_file, sweep
 

@@ -24,8 +24,8 @@ from tqdm import tqdm
 
 from advdiff.datasets import Dataset
 from advdiff.experiments import metrics
-from advdiff.experiments.budget import Budget
-from advdiff.experiments.objectives import Objective
+from advdiff.experiments.metrics import Objective
+from advdiff.experiments.recipe import Budget
 from advdiff.propagation import SingularGeneratorError, SingularVelocityError
 
 _Singular = (SingularGeneratorError, SingularVelocityError)

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from advdiff.experiments import metrics, recipes, records
-from advdiff.experiments.budget import BUDGET_FIELDS
 from advdiff.experiments.plan import choose_models
-from advdiff.experiments.recipe import Recipe
+from advdiff.experiments.recipe import BUDGET_FIELDS, Recipe
 from advdiff.experiments.records import Record
 from advdiff.experiments.sweep import results_file
 from advdiff.results import paper

@@ -15,7 +15,7 @@ from advdiff.datasets import arxiv, load
 from advdiff.datasets.files import MINIATURE, DamagedDataError, MissingDataError, find
 from advdiff.datasets.parsed_cache import checksum
 from advdiff.experiments import fit
-from advdiff.experiments.budget import Budget
+from advdiff.experiments.recipe import Budget
 from advdiff.nn import build
 from tests.miniatures import arxiv as miniature
 

@@ -222,7 +222,7 @@ def test_masks_that_do_not_fit(changes, message):
 
 def test_a_model_trains_on_graphs_of_ones_own():
     from advdiff.experiments import fit
-    from advdiff.experiments.budget import Budget
+    from advdiff.experiments.recipe import Budget
     from advdiff.nn import build
 
     data = Dataset.from_masks(masked(y=torch.tensor([0, 1, 1])))

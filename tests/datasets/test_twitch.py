@@ -12,7 +12,7 @@ import torch
 from advdiff.datasets import load, twitch
 from advdiff.datasets.files import MINIATURE, DamagedDataError, find
 from advdiff.experiments import fit
-from advdiff.experiments.budget import Budget
+from advdiff.experiments.recipe import Budget
 from advdiff.nn import build
 from tests.miniatures import twitch as miniature
 

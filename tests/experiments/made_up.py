@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from advdiff.experiments.budget import Budget
 from advdiff.experiments.plan import Plan
+from advdiff.experiments.recipe import Budget
 from advdiff.experiments.records import Outcome, Provenance, Record
 
 

@@ -10,8 +10,7 @@ from torch_geometric.data import Data
 
 from advdiff.datasets import Dataset
 from advdiff.experiments import fit, recipes, tune
-from advdiff.experiments.budget import Budget
-from advdiff.experiments.recipe import Profile, Recipe
+from advdiff.experiments.recipe import Budget, Profile, Recipe
 from advdiff.results.frame import value_of
 from tests.experiments import toy as toys
 from tests.experiments.made_up import record

@@ -9,8 +9,8 @@ from torch_geometric.data import Data
 
 from advdiff.datasets import Dataset
 from advdiff.experiments import fit
-from advdiff.experiments.budget import OBJECTIVES, Budget
-from advdiff.experiments.objectives import Objective
+from advdiff.experiments.metrics import Objective
+from advdiff.experiments.recipe import OBJECTIVES, Budget
 
 
 def squared(target: float):

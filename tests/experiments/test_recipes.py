@@ -4,9 +4,8 @@ import pytest
 
 from advdiff import nn
 from advdiff.cli.arguments import value
-from advdiff.experiments.budget import BUDGET_FIELDS
 from advdiff.experiments.plan import combinations, plans, resolve
-from advdiff.experiments.recipe import PROFILES
+from advdiff.experiments.recipe import BUDGET_FIELDS, PROFILES
 from advdiff.experiments.recipes import RECIPES, find
 from advdiff.nn.registry import NEUTRAL
 

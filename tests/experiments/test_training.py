@@ -9,9 +9,9 @@ from torch_geometric.data import Data
 
 from advdiff.datasets import Dataset
 from advdiff.experiments import training
-from advdiff.experiments.budget import Budget
 from advdiff.experiments.machine import choose_device, repeatable
 from advdiff.experiments.metrics import METRICS
+from advdiff.experiments.recipe import Budget
 from advdiff.propagation import SingularGeneratorError
 from tests.experiments import toy
 

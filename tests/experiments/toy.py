@@ -10,8 +10,7 @@ import advdiff.datasets
 import advdiff.nn
 from advdiff.datasets import Dataset
 from advdiff.experiments import recipes, sweep
-from advdiff.experiments.budget import Budget
-from advdiff.experiments.recipe import Option, Profile, Recipe
+from advdiff.experiments.recipe import Budget, Option, Profile, Recipe
 
 RECIPE = Recipe(
     name="toy",
