@@ -1,11 +1,12 @@
 """``python -m tools.distributed_costs``: what one graph on several processes costs, into results/distributed.json.
 
-Three kinds of rows, each written as soon as it is measured and not measured again while it is there:
+Four kinds of rows, each written as soon as it is measured and not measured again while it is there:
 
 * ``partition``: a graph, a method and P: edges cut, rows that the ranks send, seconds of partitioning;
 * ``step``: a training step of AdvDIFFormer-s (hidden 64, K = 2, one head) on P processes: seconds, the share of them in
   which a rank waits, its processor time (which other work on the machine changes little), its peak memory, and the
   bytes counted per product beside those of the formula;
+* ``memory``: the peak of one process that prepares a generated graph and trains on it, and seconds of a step;
 * ``speed``: bytes per second of an exchange and seconds of a small all-reduce, on loopback.
 
 Needs $ADVDIFF_DATA; times are those of the machine at hand.
@@ -26,21 +27,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 from torch_geometric.data import Data
 
 from advdiff.atomic import replacing
 from advdiff.datasets import load
-from advdiff.distributed import Shard, Sharded, add_up_gradients, partition
-from advdiff.distributed.costs import cost_of_series
+from advdiff.distributed import partition
 from advdiff.distributed.partitioning import assign
-from advdiff.experiments.machine import peak_gigabytes
-from advdiff.nn import AdvDIFFormer
 
 OUT = Path("results/distributed.json")
-HIDDEN, ORDER, HEADS = 64, 2, 1
 POWER_LAW_NODES, POWER_LAW_EDGES = 2_000_000, 20_000_000
+#: Few and many edges per node, so that what a node costs can be told from what an edge costs.
+MEMORY = ((500_000, 1_000_000), (500_000, 10_000_000), (1_000_000, 2_000_000), (1_000_000, 10_000_000))
 
 
 def power_law(nodes: int = POWER_LAW_NODES, edges: int = POWER_LAW_EDGES, channels: int = 64) -> Data:
@@ -66,6 +64,8 @@ def twitch() -> Data:
     return Data(x=x.float(), edge_index=found.edge_index)
 
 
+#: Into how many parts each graph is divided, on paper only.
+PARTS = {"twitch": (2, 4, 8, 16, 32), "arxiv": (2, 4, 8, 16, 32), "power law": (2, 4)}
 GRAPHS: dict[str, Callable[[], Data]] = {"twitch": twitch, "arxiv": arxiv, "power law": power_law}
 
 
@@ -83,24 +83,28 @@ def main() -> None:
             file.write((json.dumps(rows, indent=1) + "\n").encode())
         print(json.dumps(row), flush=True)
 
-    if ("speed", "", "", 2) not in known:
+    if ("speed", "", "", 2, 0, 0) not in known:
         keep(_of_ranks(2, ["speed"]))
+    for nodes, edges in MEMORY:
+        if ("memory", "", "", 1, nodes, edges) not in known:
+            keep(_of_ranks(1, ["memory", str(nodes), str(edges)]))
     for name in options.only:
         data: Data | None = None
         for parts in (1, 2, 4):
             method = "range" if name == "power law" else "metis"
-            if ("step", name, method, parts) not in known:
+            if ("step", name, method, parts, 0, 0) not in known:
                 data = data or GRAPHS[name]()
                 keep({"kind": "step", "graph": name} | measure_step(data, method, parts))
-        for parts in (2, 4):
+        for parts in PARTS[name]:
             for method in ("range", "random", "metis"):
-                if ("partition", name, method, parts) not in known:
+                if ("partition", name, method, parts, 0, 0) not in known:
                     data = data or GRAPHS[name]()
                     keep({"kind": "partition", "graph": name} | measure_partition(data, method, parts))
 
 
-def _key(row: dict[str, Any]) -> tuple[str, str, str, int]:
-    return row["kind"], row.get("graph", ""), row.get("method", ""), row["parts"]
+def _key(row: dict[str, Any]) -> tuple[str, str, str, int, int, int]:
+    size = (row["nodes"], row["edges"]) if row["kind"] == "memory" else (0, 0)
+    return row["kind"], row.get("graph", ""), row.get("method", ""), row["parts"], *size
 
 
 def measure_partition(data: Data, method: str, parts: int) -> dict[str, Any]:
@@ -154,92 +158,6 @@ def _of_ranks(parts: int, arguments: list[str]) -> dict[str, Any]:
     )
     row: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
     return row
-
-
-def rank_speed() -> dict[str, Any]:
-    """Bytes per second between two ranks, and seconds of an all-reduce of a (d + 1) × F matrix."""
-    rows, small = torch.zeros(2, 1 << 22), torch.zeros(HIDDEN + 1, HIDDEN)
-    received = torch.empty_like(rows)
-    seconds = {}
-    for name, function in {
-        "exchange": lambda: dist.all_to_all_single(received, rows),
-        "reduce": lambda: dist.all_reduce(small),
-    }.items():
-        function()
-        began = time.perf_counter()
-        for _ in range(10):
-            function()
-        seconds[name] = (time.perf_counter() - began) / 10
-    sent = rows[0].numel() * rows.element_size()
-    return {
-        "kind": "speed",
-        "parts": dist.get_world_size(),
-        "bytes_per_second": round(sent / seconds["exchange"]),
-        "seconds_of_reduce": round(seconds["reduce"], 6),
-    }
-
-
-def rank_step(folder: Path) -> dict[str, Any]:
-    """Training steps on this rank's part, or on the whole graph in one process."""
-    torch.manual_seed(0)
-    parts = dist.get_world_size()
-    traffic = None
-    if parts == 1:
-        found = torch.load(folder / "whole.pt", weights_only=True)
-        x, edge_index = found["x"], found["edge_index"]
-        del found
-        model = AdvDIFFormer(x.size(1), HIDDEN, 16, heads=HEADS, order=ORDER)
-        call: Callable[[Tensor], Tensor] = lambda x: model(x, edge_index)  # noqa: E731
-        exchanged = formula = reduced = 0
-    else:
-        shard = Shard(folder)
-        assert shard.x is not None
-        x, traffic = shard.x, shard.reductions.traffic
-        model = AdvDIFFormer(x.size(1), HIDDEN, 16, heads=HEADS, order=ORDER)
-        call = Sharded(model, shard)
-    optimizer = torch.optim.Adam(model.parameters())
-    y = torch.randint(16, (x.size(0),))
-    times, waits, work = [], [], []
-    steps = 3 if x.size(0) < 250_000 else 1
-    for number in range(steps + 1):  # the first one also normalises the adjacency
-        if traffic is not None:
-            dist.barrier()
-            traffic.reset()
-        began, worked = time.perf_counter(), time.process_time()
-        optimizer.zero_grad(set_to_none=True)
-        out = call(x)
-        if traffic is not None and number == 1:
-            cost = cost_of_series(shard.halo.send_index.numel(), HEADS, HIDDEN, ORDER)
-            exchanged, reduced, formula = traffic.exchanged, traffic.reduced, cost.exchanged
-        torch.nn.functional.cross_entropy(out, y).mul(1 / parts).backward()
-        if traffic is not None:
-            add_up_gradients(model.parameters(), shard.reductions)
-        optimizer.step()
-        del out
-        times.append(time.perf_counter() - began)
-        work.append(time.process_time() - worked)
-        waits.append(0.0 if traffic is None else traffic.seconds)
-    own = {
-        "nodes": x.size(0),
-        "peak_gb": round(peak_gigabytes(), 3),
-        "bytes_of_product": exchanged // ORDER,
-        "formula": formula // ORDER,
-        "bytes_of_sums": reduced,
-        "cpu_seconds": round(min(work[1:]), 3),
-        "wait": round(sum(waits[1:]) / sum(times[1:]), 3),
-    }
-    everyone: list[Any] = [None] * parts
-    dist.all_gather_object(everyone, own)
-    return {
-        "parts": parts,
-        "seconds": round(min(times[1:]), 3),
-        "first_seconds": round(times[0], 3),
-        "hidden": HIDDEN,
-        "order": ORDER,
-        "heads": HEADS,
-        "ranks": everyone,
-        "total_gb": round(sum(each["peak_gb"] for each in everyone), 3),
-    }
 
 
 if __name__ == "__main__":
