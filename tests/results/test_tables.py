@@ -9,6 +9,7 @@ from advdiff.experiments import records, run
 from advdiff.experiments.plan import resolve
 from advdiff.experiments.recipes import RECIPES
 from advdiff.results import paper, paper_data, table
+from advdiff.results.layout import Entry, Layout
 from advdiff.results.measured import Cell
 from advdiff.results.paper import Reported
 from advdiff.results.tables import tabulate
@@ -182,3 +183,21 @@ def test_reported_numbers_belong_to_columns_and_models_of_the_recipes():
         assert all(cell.mean is None or math.isfinite(cell.mean) for row in rows.values() for cell in row.values())
     assert paper.reported("dppin", {"task": "edge"})["mlp"]["valid"] == Reported(0.150, 0.004)
     assert paper.reported("synthetic") == {}
+
+
+def test_each_caveat_belongs_to_its_own_experiment():
+    for experiment, options in (
+        ("arxiv", {"features": "text"}),
+        ("dppin", {"snapshots": "all"}),
+        ("dppin", {"split": "code"}),
+    ):
+        assert paper.caveat(experiment, options)
+        assert paper.caveat("twitch", options) == ""
+        assert paper.caveat(experiment) == ""
+
+
+def test_deviations_stand_below_each_other_whatever_the_digits_before_them():
+    rows = [("a", Entry("1.25", "0.1")), ("b", Entry("10.5", "0.2")), ("c", Entry("3", "0.3"))]
+    lines = repr(Layout(("model", "n"), rows)).splitlines()[2:]
+    assert len({line.index("±") for line in lines}) == 1
+    assert lines[0].index(".") == lines[1].index(".")

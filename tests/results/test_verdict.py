@@ -1,6 +1,7 @@
 """Verdicts on made-up records: they follow the numbers, and nothing is said from runs that are missing or cut."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,7 +9,7 @@ from advdiff.experiments.protocol import read_protocol
 from advdiff.experiments.records import Record
 from advdiff.experiments.trial import all_stages, stages
 from advdiff.results.compare import Contrast
-from advdiff.results.verdict import decide, relation, verdicts
+from advdiff.results.verdict import _surviving, decide, relation, verdicts
 from tests.experiments.made_up import changed, record
 from tests.experiments.test_trial import PROTOCOL
 
@@ -101,6 +102,19 @@ def test_a_sign_needs_holms_correction_and_a_margin_beats_it():
     assert relation(clear, margin=0.05, sign_survives=False) == "open"
     assert relation(clear, margin=0.6, sign_survives=True) == "level"
     assert relation(replace(clear, gain=-0.3, low=-0.5, high=-0.1), margin=0.05, sign_survives=True) == "wrong"
+
+
+def test_holms_correction_by_hand():
+    def contrast(p):
+        return Contrast("a", "b", 0.3, 0.1, 0.5, (5, 5), p=p)
+
+    families = {"one": ("x", "y"), "two": ("z",)}
+    statements = [SimpleNamespace(name=name, family=family) for family, names in families.items() for name in names]
+    # The four of the first family may be at most 1/80, 1/60, 1/40 and 1/20: the second is larger, and ends it.
+    found = {"x": [contrast(0.03), contrast(0.01)], "y": [contrast(0.02), contrast(0.04)], "z": [contrast(0.04)]}
+    assert _surviving(SimpleNamespace(statements=statements), found) == {("x", 1), ("z", 0)}
+    found["y"][0] = contrast(0.015)
+    assert _surviving(SimpleNamespace(statements=statements), found) == {("x", 1), ("y", 0), ("z", 0)}
 
 
 @pytest.mark.parametrize(
