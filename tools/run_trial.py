@@ -4,8 +4,8 @@
     python tools/run_trial.py --dask tcp://host:8786
 
 The checkout lies in _build/trial, so that what is done in the working tree meanwhile cannot change the trial half-way.
-Studies that take an hour come before those that take days, so that what can be decided early is: the order changes no
-run, since each is planned by its own seed.
+Studies that take an hour come before those that take days, and each is finished before the next one begins, so that
+what can be decided early is: the order changes no run, since each is planned by its own seed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FIRST = ("synthetic-", "molbace", "molsider", "twitch")
 IN_ORDER = """
 import dataclasses, sys
 from advdiff.cli import main
-from advdiff.experiments import protocol
+from advdiff.experiments import protocol, trial
 
 first, read = sys.argv.pop(1).split(","), protocol.read_protocol
 
@@ -34,7 +34,12 @@ def in_order(path):
     rank = lambda study: next((i for i, name in enumerate(first) if study.name.startswith(name)), len(first))
     return dataclasses.replace(found, studies=tuple(sorted(found.studies, key=rank)))
 
-protocol.read_protocol = in_order
+def study_by_study(protocol, done):  # released settings with the rest of their study, so that it is complete
+    for study in protocol.studies:
+        for model in study.models:
+            yield from trial.stages(protocol, study, model, done)
+
+protocol.read_protocol, trial.all_stages = in_order, study_by_study
 sys.exit(main(sys.argv[1:]))
 """
 
