@@ -1,6 +1,6 @@
 """Predicted against measured best β at full size: write results/advection_law.jsonl, which chapter 6a shows.
 
-    python -m tools.advection_law                       what is missing; about an hour on one core for all of it
+    python -m tools.advection_law                       what is missing; about two hours on one core for all of it
     python -m tools.advection_law --again trained       the rows of this kind anew
     python -m tools.advection_law --processes 2         two tasks at a time
     python -m tools.advection_law --check 5             five tasks anew, drawn at random: are the rows what they were?
@@ -32,7 +32,7 @@ from advdiff.experiments.advection_law import Row
 from advdiff.experiments.advection_world import POWERS, SHARES
 
 FILE = Path("results/advection_law.jsonl")
-KINDS = ("linear", "series", "study", "trained")
+KINDS = ("linear", "series", "study", "trained", "stopped")
 SEEDS = range(5)
 SETTINGS = (("block", "exponential"), ("block", "attention"), ("noisy", "exponential"), ("block", "inverse"))
 # What is trained: signal, solver, the orders K, the shares w, the shifts. The inverse with attention needs β < θ, which
@@ -44,6 +44,9 @@ TRAINED = (
     ("noisy", "exponential", (1,), SHARES[:3], SHIFTS[:1]),
     ("block", "exponential", (1,), SHARES[3:], SHIFTS),
 )
+#: The same models, stopped after a quarter of the epochs: does the best β depend on how long one trains?
+STOPPED = 400
+KEPT = ("nodes", "share", "power", "betas", "errors", "chosen", "epochs", "jacobi", "reachable", "measured")
 Key = tuple[tuple[str, Any], ...]
 Plan = dict[Key, Callable[[], list[Row]]]
 
@@ -73,8 +76,15 @@ def plan() -> Plan:
                 for seed in SEEDS:
                     make = partial(advection_trained.trained_rows, shift, signal, solver, shares, seed, order=order)
                     key = {"kind": "trained", "shift": shift, "signal": signal, "solver": solver, "order": order}
-                    add(make, **key, pure=shares[0] == 1, seed=seed)
-    return found
+                    key |= {"pure": shares[0] == 1, "seed": seed}
+                    add(make, **key)
+                    if solver != "series":
+                        add(partial(_stopped, make, key), **key | {"kind": "stopped"})
+    return {key: found[key] for kind in KINDS for key in found if dict(key)["kind"] == kind}
+
+
+def _stopped(make: Callable[..., list[Row]], key: Row) -> list[Row]:
+    return [key | {"kind": "stopped"} | {name: row[name] for name in KEPT} for row in make(most=STOPPED)]
 
 
 def rounded(value: Any) -> Any:
