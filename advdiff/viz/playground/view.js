@@ -220,10 +220,12 @@ export function render({ model, el }) {
     if (sent) change(sent);
   };
   window.addEventListener("hashchange", onHash);
-  const resized = new ResizeObserver(schedule), themed = new MutationObserver(() => {
+  window.addEventListener("beforeprint", repaint); // paper waits for no frame
+  function repaint() {
     inks = null;
-    schedule();
-  });
+    draw();
+  }
+  const resized = new ResizeObserver(schedule), themed = new MutationObserver(repaint);
   resized.observe(canvas);
   themed.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
@@ -236,6 +238,7 @@ export function render({ model, el }) {
     resized.disconnect();
     themed.disconnect();
     window.removeEventListener("hashchange", onHash);
+    window.removeEventListener("beforeprint", repaint);
     for (const key of [...KEYS, "caption"]) model.off(`change:${key}`, follow);
   };
 }
