@@ -1,7 +1,8 @@
 """A Sphinx extension: a page loads what it uses and nothing else, and the scripts of the playground are served.
 
 The theme writes two heavy things into every page. One is the script of Font Awesome, 1.5 MB, which redraws icons that
-its font has drawn already; the other is the index of the search, which only the page of the search reads.
+its font has drawn already; the other is the index of the search, which only the page of the search reads. And a page
+with a playground needs nothing of the script of Jupyter's widgets, 1.9 MB: book/_static/local_widgets.js shows it.
 """
 
 from __future__ import annotations
@@ -14,26 +15,36 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from advdiff.viz.playground_graphs import example_graphs
-from advdiff.viz.playground_widget import SCRIPTS, joined, source
+from advdiff.viz.playground_widget import MODULES, SCRIPTS, joined
 
 LANDING = "book/index"
 DISCS = Path(__file__).resolve().parents[1] / "book" / "discs.js"
 TYPE = ("serif", "sans")
 _ICONS = re.compile(r"\s*<script[^>]*/fontawesome\.js[^>]*></script>|\s*<link[^>]*/fontawesome\.js[^>]*>")
 _SEARCH = re.compile(r"\s*<script[^>]*/?(?:searchtools|language_data|searchindex)\.js[^>]*></script>")
+_SLIDERS = re.compile(r"\s*<script[^>]*/widgets/embed\.js[^>]*></script>")
 
 
 def lightened(text: str, is_search: bool) -> str:
     """The page without the scripts that it has no use for."""
     text = _ICONS.sub("", text)
+    of = '"model_module": "{}"'.format
+    has_sliders, has_playground = of("@jupyter-widgets/controls") in text, of("anywidget") in text
+    if has_sliders and has_playground:
+        raise ValueError(
+            "a page has a playground and frames with sliders, whose script knows no playground; part them."
+        )
+    if not has_sliders:
+        text = _SLIDERS.sub("", text)
     return text if is_search else _SEARCH.sub("", text)
 
 
 def playground_script() -> str:
-    """The playground as text in a classic script, which works from file:// as well."""
-    css = (SCRIPTS / "playground.css").read_text(encoding="utf-8")
-    saved = {"_esm": source(), "_css": css, "examples": example_graphs()}  # what notebooks are saved without
-    return f"window.advdiffPlayground = {json.dumps(saved)};\n"
+    """The playground with its style and its graphs as a classic script, which works from file:// as well."""
+    style = json.dumps((SCRIPTS / "playground.css").read_text(encoding="utf-8"))
+    parts = joined([SCRIPTS / f"{name}.js" for name in MODULES])
+    given = f"{{ render, style: {style}, examples: {json.dumps(example_graphs())} }}"
+    return f"window.advdiffPlayground = (() => {{\n{parts}\nreturn {given};\n}})();\n"
 
 
 def discs_script() -> str:

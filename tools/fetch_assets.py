@@ -40,16 +40,12 @@ MATHJAX_FACES = (
 
 
 class Package(NamedTuple):
-    """A version of an npm package, the digest of its tarball, and the files taken: path in the package → here.
-
-    A patch names a file that was taken, a text that stands in it exactly once, and what comes into its place.
-    """
+    """A version of an npm package, the digest of its tarball, and the files taken: path in the package → here."""
 
     name: str
     version: str
     integrity: str
     files: dict[str, str]
-    patches: tuple[tuple[str, str, str], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
@@ -80,19 +76,6 @@ PACKAGES = [
             "dist/7a3337626410ca2f4071.woff2": "widgets/7a3337626410ca2f4071.woff2",
             "dist/d878b0a6a1144760244f.woff2": "widgets/d878b0a6a1144760244f.woff2",
         },
-        patches=(  # of other widgets than its own it asks book/_static/local_widgets.js before it gives up
-            (
-                "widgets/embed.js",
-                "n(this.loader(i,r)):o(`Could not load",
-                "n(this.loader(i,r)):window.loadWidgetModule?n(window.loadWidgetModule(this,i)):o(`Could not load",
-            ),
-        ),
-    ),
-    Package(  # MIT; what runs the playground in a page without a kernel
-        name="anywidget",
-        version="0.11.0",
-        integrity="sha512-LHZgW2j5UjyerZSZcO+BtZPXGMSORQV2bUT480hOR5x/BXS8sOradi/71amJfMueSEnKX0dqPwTfsOGHTsyZpQ==",
-        files={"dist/index.js": "widgets/anywidget.js", "LICENSE": "widgets/anywidget.LICENSE"},
     ),
     Package(  # html-manager comes without the licence of its project; here it is, with those of what is bundled
         name="@jupyter-widgets/jupyterlab-manager",
@@ -181,11 +164,6 @@ def unpack(package: Package, tarball: Path, folder: Path) -> None:
             assert content is not None, f"{source} is not a file"
             (folder / target).parent.mkdir(parents=True, exist_ok=True)
             (folder / target).write_bytes(content.read())
-    for target, old, new in package.patches:
-        text = (folder / target).read_text(encoding="utf-8")
-        if text.count(old) != 1:
-            sys.exit(f"{package}: {target} has {text.count(old)} places to patch instead of one; mend the patch.")
-        (folder / target).write_text(text.replace(old, new), encoding="utf-8")
 
 
 def is_complete(folder: Path, packages: list[Package], pins: str) -> bool:

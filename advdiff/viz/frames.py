@@ -27,8 +27,9 @@ def png(figure: Figure, dpi: int = 90, colours: int = 64) -> bytes:
     drawn, reduced = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png", dpi=dpi)
     plt.close(figure)
-    # This method keeps the colour of a small spot, such as one marked node, which the usual one mixes with others.
-    palette = Image.open(drawn).convert("RGB").quantize(colours, method=Image.Quantize.MAXCOVERAGE)
+    # This method keeps the colour of a small spot, such as one marked node, which the usual one mixes with others; the
+    # means then move it to the shades that are there, so that equal numbers have equal colours in all frames.
+    palette = Image.open(drawn).convert("RGB").quantize(colours, method=Image.Quantize.MAXCOVERAGE, kmeans=2)
     palette.save(reduced, format="png", optimize=True)
     return reduced.getvalue()
 

@@ -75,7 +75,7 @@ def match(group: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 
 def draw_groups(
-    axes: Axes, smiles: str, bonds: Tensor | np.ndarray, group: np.ndarray, *, size: tuple[int, int] = (420, 330)
+    axes: Axes, smiles: str, bonds: Tensor | np.ndarray, group: np.ndarray, *, size: tuple[int, int] = (840, 660)
 ) -> None:
     """Draw a molecule, each group of atoms in a colour.
 
@@ -98,7 +98,7 @@ def draw_shades(
     shares: Tensor | np.ndarray,
     *,
     mark: int | None = None,
-    size: tuple[int, int] = (420, 330),
+    size: tuple[int, int] = (840, 660),
 ) -> None:
     """Draw a molecule, its atoms and bonds the darker the larger their numbers: attention, probability of a cut.
 
@@ -147,7 +147,8 @@ def render(smiles: str, atoms: list[RGB], bonds: dict[tuple[int, int], RGB], siz
     options = canvas.drawOptions()
     options.useBWAtomPalette()
     options.fillHighlights, options.highlightRadius, options.highlightBondWidthMultiplier = True, 0.38, 16
-    options.padding, options.fixedBondLength = 0.04, 60
+    # In pixels: what a drawing shows does not depend on how fine it is.
+    options.padding, options.fixedBondLength, options.bondLineWidth = 0.04, size[0] / 7, size[0] / 210
     drawing.PrepareAndDrawMolecule(
         canvas, molecule, highlightAtoms=list(colours), highlightAtomColors=colours,
         highlightBonds=list(lines), highlightBondColors=lines,

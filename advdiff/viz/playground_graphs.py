@@ -160,8 +160,10 @@ def presets() -> dict[str, dict[str, Any]]:
             "order": 4,
             "panels": ["spectrum", "solvers"],
             "told": ["critical"],
-            "caption": "The exponential, the inverse and the powers of one and the same L. Lower θ from 1 to θ* = β: "
-            "the pole × meets the leftmost eigenvalue, and the inverse turns singular. Below it, colours are wrong.",
+            "caption": "The exponential multiplies an eigenvector with eigenvalue x by e^{−xT}, the inverse by "
+            "θ/(θ + x): for θ > β the mean of the flow over exponentially distributed times with mean 1/θ. Lower θ "
+            "from 1 to θ* = β: the pole × meets the leftmost eigenvalue −β, and the inverse turns singular. Below it "
+            "the factor is negative, and the colours are wrong.",
         },
         "cut an edge": {
             "second": [edge for edge in club["edges"] if edge[:2] != [0, 31]],

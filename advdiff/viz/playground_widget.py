@@ -25,8 +25,9 @@ from advdiff.viz.playground_numbers import NUMBERS
 SCRIPTS = Path(__file__).with_name("playground")
 #: In the order in which one needs the other.
 MODULES = (
-    *("kernels", "spectrum", "bounds", "graph", "address", "colours"),
-    *("stamps", "drawing", "editor", "elements", "charts", "session", "numbers", "panels", "view"),
+    *("kernels", "dense", "spectrum", "bounds", "graph", "address", "colours"),
+    *("stamps", "drawing", "editor", "elements", "controls", "charts"),
+    *("session", "editing", "numbers", "panels", "view"),
 )
 ATTENTIONS = ("off", "uniform", "places", "signal")
 PANELS = ("curves", "spectrum", "solvers", "layers", "second", "numbers", "edges")

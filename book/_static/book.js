@@ -82,6 +82,15 @@
   }
   if (window.MathJax && !window.MathJax.version) typesetFirstScreen();
 
+  // Paper is light: figures, code and boxes of a dark page are printed in the colours of the light one.
+  const root = document.documentElement;
+  let shownTheme = "";
+  window.addEventListener("beforeprint", () => {
+    shownTheme = root.dataset.theme;
+    root.dataset.theme = "light";
+  });
+  window.addEventListener("afterprint", () => root.dataset.theme = shownTheme);
+
   window.addEventListener("load", () =>
     (window.MathJax?.startup?.promise ?? Promise.resolve()).then(keepPunctuation).then(reachBoxes));
   document.addEventListener("DOMContentLoaded", () => {

@@ -1,5 +1,5 @@
-// Widgets that the script of Jupyter's widgets does not bring along: anywidget and the playground, served by the book.
-// Loaded before widgets/embed.js, and only on pages with widgets.
+// The playgrounds of a page. Jupyter's own script, which would run them too, weighs as much as all the rest of a page; it
+// is loaded only where its sliders are (tools/book_pages.py). Loaded only on pages with widgets.
 (() => {
   const here = document.currentScript.src;
   const load = name => new Promise((resolve, reject) => {
@@ -8,33 +8,47 @@
     document.head.append(script);
   });
 
-  // embed.js asks for a module by name (tools/fetch_assets.py); anywidget is one for AMD.
-  let anywidget;
-  window.loadWidgetModule = (manager, name) => {
-    if (name !== "anywidget") return Promise.reject(new Error(`The book has no widgets of ${name}.`));
-    anywidget ??= (async () => {
-      const parts = ["DOMWidgetModel", "DOMWidgetView"];
-      const classes = await Promise.all(parts.map(part => manager.loadClass(part, "@jupyter-widgets/base", "2.0.0")));
-      let made;
-      window.define = (_, factory) => {
-        made = factory(Object.fromEntries(parts.map((part, k) => [part, classes[k]])));
-      };
-      await load("widgets/anywidget.js").finally(() => delete window.define);
-      return made;
-    })();
-    return anywidget;
-  };
+  /** What a widget gives to its view, without a kernel: values, and word of their changes. */
+  class Model {
+    heard = new EventTarget();
+    constructor(values) {
+      this.values = values;
+    }
+    get(key) {
+      return this.values[key];
+    }
+    set(key, value) {
+      if (this.values[key] === value) return;
+      this.values[key] = value;
+      this.heard.dispatchEvent(new Event(`change:${key}`));
+    }
+    save_changes() {}
+    on(name, listener) {
+      this.heard.addEventListener(name, listener);
+    }
+    off(name, listener) {
+      this.heard.removeEventListener(name, listener);
+    }
+  }
 
-  // Notebooks are saved without the script and the graphs of the playground; here they are put back, before embed.js
-  // reads the state.
+  const textsOf = kind => [...document.querySelectorAll(`script[type="application/vnd.jupyter.widget-${kind}+json"]`)]
+    .map(script => ({ script, saved: JSON.parse(script.textContent) }));
+
   document.addEventListener("DOMContentLoaded", async () => {
-    for (const script of document.querySelectorAll('script[type="application/vnd.jupyter.widget-state+json"]')) {
-      const saved = JSON.parse(script.textContent);
-      const own = Object.values(saved.state).filter(({ state }) => state._anywidget_id?.endsWith(".Playground"));
-      if (!own.length) continue;
-      if (!window.advdiffPlayground) await load("playground.js");
-      for (const { state } of own) Object.assign(state, window.advdiffPlayground);
-      script.textContent = JSON.stringify(saved);
+    const models = new Map(textsOf("state").flatMap(({ saved }) => Object.entries(saved.state))
+      .filter(([, { state }]) => state._anywidget_id?.endsWith(".Playground")).map(([id, { state }]) => [id, new Model(state)]));
+    if (!models.size) return;
+    await load("playground.js");
+    // Notebooks are saved without the script, the style and the graphs.
+    const { render, style, examples } = window.advdiffPlayground;
+    document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
+    for (const { script, saved } of textsOf("view")) {
+      const model = models.get(saved.model_id);
+      if (!model) continue;
+      model.values.examples = examples;
+      const place = Object.assign(document.createElement("div"), { className: "widget-subarea" });
+      script.before(place);
+      render({ model, el: place });
     }
   });
 })();

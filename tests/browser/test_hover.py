@@ -13,7 +13,14 @@ from tools.chromium import Browser
 
 PAGES = [
     f"notebooks/{name}.html"
-    for name in ("08_synthetic_shifts", "09_tuning_and_ablations", "10_twitch", "11_arxiv", "12_protein_interactions")
+    for name in (
+        "08_synthetic_shifts",
+        "09_tuning_and_ablations",
+        "10_twitch",
+        "11_arxiv",
+        "12_protein_interactions",
+        "14_molecules",
+    )
 ]
 # Of the first figure: how visible the lines of each name are.
 SEEN = """
@@ -53,3 +60,18 @@ def test_name_brings_its_lines_forward(browser: Browser, page: str) -> None:
     wait.until(lambda _: forward(browser.run(SEEN)) == everybody)
     figure_box = browser.run("return arguments[0].getBoundingClientRect().toJSON()", figure)
     assert 0 < figure_box["width"] <= browser.run("return document.documentElement.clientWidth")
+
+
+def test_dark_page_has_no_frame_around_a_figure_and_is_printed_light(browser: Browser) -> None:
+    browser.open(PAGES[-1])
+    around = "getComputedStyle(document.querySelector('.text_html:has(.hover-lines)')).backgroundColor"
+    theme = "document.documentElement.dataset.theme"
+    before = browser.run(f"return {theme}")
+    browser.run(f"{theme} = 'dark'; addEventListener('beforeprint', () => window.onPaper = [{theme}, {around}])")
+    try:
+        assert browser.run(f"return {around}") == "rgba(0, 0, 0, 0)"
+        browser.driver.execute_cdp_cmd("Page.printToPDF", {"pageRanges": "1"})
+        assert browser.run("return window.onPaper") == ["light", "rgba(0, 0, 0, 0)"]
+        assert browser.run(f"return {theme}") == "dark"
+    finally:
+        browser.run(f"{theme} = arguments[0]", before)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tools.book_pages import lightened
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -27,7 +29,15 @@ def test_pages_load_only_fetched_browser_code() -> None:
     assert text_of("Makefile").count(f"ASSETS := _build/assets/{fetch_assets['STAMP']}\n") == 1
     fetched = {target for package in fetch_assets["PACKAGES"] for target in package.files.values()}
     assert {config["mathjax_path"], *widgets - {"local_widgets.js"}} <= fetched
-    assert "widgets/anywidget.js" in fetched and "widgets/anywidget.js" in text_of("book/_static/local_widgets.js")
+
+
+def test_a_page_with_a_playground_loads_no_script_of_sliders() -> None:
+    own = '<script src="../_static/local_widgets.js?v=1"></script>'
+    page, sliders = own + '\n    <script src="../_static/widgets/embed.js?v=2"></script>', '"@jupyter-widgets/controls"'
+    assert lightened(page + '"model_module": "anywidget"', is_search=False) == own + '"model_module": "anywidget"'
+    assert lightened(f'{page}"model_module": {sliders}', is_search=False) == f'{page}"model_module": {sliders}'
+    with pytest.raises(ValueError, match="part them"):
+        lightened(f'"model_module": "anywidget" "model_module": {sliders}', is_search=False)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for npm is a shell script")

@@ -1,7 +1,7 @@
 // What two graphs on the same nodes have to do with each other: chapter 5 in numbers.
 import {
   denseExponential, denseGenerator, densePropagator, infinityNorm, logNorm, minus, spectralNorm,
-} from "./kernels.js";
+} from "./dense.js";
 
 /**
  * @typedef {import("./kernels.js").Flow} Flow

@@ -166,3 +166,9 @@ function drawPending(pen, { from, x, y }, places, radius, inks) {
   pen.stroke();
   pen.setLineDash([]);
 }
+
+/** The colours that the style of the page gives to the playground. @param {Element} root @returns {Inks} */
+export function inksOf(root) {
+  const style = getComputedStyle(root), read = (/** @type {string} */ name) => style.getPropertyValue(`--pg-${name}`).trim();
+  return { text: read("text"), page: read("page"), line: read("line"), accent: read("accent"), added: read("added"), cut: read("cut") };
+}

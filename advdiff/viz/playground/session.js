@@ -1,7 +1,8 @@
 // What follows from the reader's settings: the numbers behind every picture, each computed when first asked for.
 import { compare } from "./bounds.js";
 import { arcsOf } from "./graph.js";
-import { attention, denseGenerator, euler, exponential, normalisedAdjacency, powers, resolvent } from "./kernels.js";
+import { denseGenerator, resolvent } from "./dense.js";
+import { attention, euler, exponential, normalisedAdjacency, powers } from "./kernels.js";
 import { eigenvalues } from "./spectrum.js";
 
 /**
@@ -117,7 +118,8 @@ export class Session {
   curves() {
     const flow = this.flow(), { divided } = this.state, stops = this.isSmall ? 80 : 30;
     return this.remember("curves", [flow, this.start(), divided], () => {
-      const times = Array.from({ length: stops + 1 }, (_, k) => (LONGEST * k) / stops), rows = [];
+      const times = Array.from({ length: stops + 1 }, (_, k) => (LONGEST * k) / stops);
+      const rows = /** @type {ReturnType<typeof Session.summary>[]} */ ([]);
       let z = this.start();
       for (const time of times) {
         if (time > 0) z = exponential(flow, z, LONGEST / stops);

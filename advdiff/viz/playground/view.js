@@ -2,10 +2,12 @@
 import { readAddress, writeAddress } from "./address.js";
 import { format, maths } from "./charts.js";
 import { gradientOf, scaleOf } from "./colours.js";
-import { drawGraph } from "./drawing.js";
+import { button, playerOf, select, slider } from "./controls.js";
+import { drawGraph, inksOf } from "./drawing.js";
+import { editingOf } from "./editing.js";
 import { edit } from "./editor.js";
 import { make, write } from "./elements.js";
-import { disc, edgeBetween, layOut, nodesOf, readEdges, toggleEdge, withoutNode } from "./graph.js";
+import { largeDisc } from "./graph.js";
 import { numberOf } from "./numbers.js";
 import { dividedText, formulaOf, PANELS, panelsOf, settingsOf } from "./panels.js";
 import { LARGEST_DENSE, LONGEST, Session } from "./session.js";
@@ -22,11 +24,9 @@ let views = 0; // labels need ids of their own
 
 /** @param {{model: any, el: HTMLElement}} context @returns {() => void} what anywidget calls when the view goes */
 export function render({ model, el }) {
-  /** @type {ReturnType<typeof disc> & {start: number[], signal: number[]} | undefined} */
-  let discCache;
   const id = `pg-${++views}-`, examples = model.get("examples") ?? {};
   const isStatic = Boolean(document.querySelector('script[type="application/vnd.jupyter.widget-state+json"]'));
-  const lookUp = (/** @type {string} */ name) => (name === DISC ? discExample() : examples[name]);
+  const lookUp = (/** @type {string} */ name) => (name === DISC ? largeDisc() : examples[name]);
   const session = new Session(/** @type {any} */ (Object.fromEntries(KEYS.map(key => [key, model.get(key)]))));
   const captioned = session.state.name; // the caption speaks of this graph
   const isCompact = Boolean(model.get("compact")), hasAddress = isStatic && !isCompact; // of several on a page none can own it
@@ -35,16 +35,8 @@ export function render({ model, el }) {
   let isSent = Boolean(found); // what an address says, no caption describes
   const first = { ...session.state };
   const past = /** @type {Partial<State>[]} */ ([]);
-  let dropped = 1, playing = 0, frame = 0, later = 0, addressTimer = 0, isMine = false;
-
-  function discExample() {
-    if (!discCache) {
-      const graph = disc(1600);
-      const start = graph.points.map(([x, y]) => Math.exp(-((x - 0.55) ** 2 + y ** 2) / 0.012)).map(value => (value < 1e-6 ? 0 : value));
-      discCache = { ...graph, start, signal: graph.points.map(([x]) => x) };
-    }
-    return discCache;
-  }
+  let drops = { key: /** @type {"start" | "signal"} */ ("start"), value: 1 };
+  let frame = 0, later = 0, addressTimer = 0, isMine = false;
 
   // -- changing the state ------------------------------------------------------------------------------------------
 
@@ -76,127 +68,42 @@ export function render({ model, el }) {
     say(`${name}: ${points.length} nodes, ${edges.length} edges.`);
   }
 
-  const setGraph = (/** @type {import("./graph.js").Graph} */ graph, /** @type {Partial<State>} */ more = {}) =>
-    change({ name: "", graph, ...more }, { undoable: true });
   const undo = () => {
     const before = past.pop();
     if (before) change(before);
     else say("There is nothing to undo.");
   };
-
-  const actions = {
-    graph: () => session.state.graph,
-    arrows: () => arrowBox.checked,
-    describe,
-    say,
-    undo,
-    redraw: () => schedule(),
-    add(/** @type {[number, number]} */ place) {
-      const { graph, start, signal } = session.state;
-      setGraph({ ...graph, points: [...graph.points, place] }, { start: [...start, 0], signal: [...signal, 0] });
-      say(`Node ${graph.points.length} added.`);
-    },
-    move(/** @type {number} */ u, /** @type {[number, number]} */ place) {
-      const points = session.state.graph.points.map((point, v) => (v === u ? place : point));
-      setGraph({ ...session.state.graph, points });
-    },
-    join(/** @type {number} */ u, /** @type {number} */ v, /** @type {boolean} */ isArrow) {
-      const edges = toggleEdge(session.state.graph.edges, u, v, isArrow);
-      setGraph({ ...session.state.graph, edges });
-      say(edgeBetween(edges, u, v) ? `${isArrow ? "Arrow" : "Edge"} from ${u} to ${v}.` : `Nodes ${u} and ${v} are no longer joined.`);
-    },
-    removeNode(/** @type {number} */ u) {
-      const { graph: { points, edges }, start, signal, second } = session.state, keep = (/** @type {any[]} */ list) => list.filter((_, v) => v !== u);
-      setGraph({ points: keep(points), edges: withoutNode(edges, u) },
-        { start: keep(start), signal: keep(signal), second: second && withoutNode(second, u) });
-      say(`Node ${u} deleted; later nodes moved up by one.`);
-    },
-    removeEdge(/** @type {number} */ k) {
-      const [u, v] = session.state.graph.edges[k];
-      setGraph({ ...session.state.graph, edges: session.state.graph.edges.filter((_, j) => j !== k) });
-      say(`The edge between ${u} and ${v} is deleted.`);
-    },
-    drop(/** @type {number} */ u) {
-      const key = paintSelect.value === "signal" ? "signal" : "start", values = [...session.state[key]];
-      values[u] = values[u] === dropped ? 0 : dropped;
-      change({ [key]: values }, { undoable: true });
-      say(`${key === "signal" ? "Second signal" : "Colour"} ${format(values[u], 2)} on node ${u}.`);
-    },
-  };
-  const secondActions = {
-    ...actions,
-    graph: () => ({ points: session.state.graph.points, edges: session.state.second ?? [] }),
-    add: undefined, move: undefined, removeNode: undefined, drop: undefined,
-    join(/** @type {number} */ u, /** @type {number} */ v, /** @type {boolean} */ isArrow) {
-      const second = toggleEdge(session.state.second ?? [], u, v, isArrow);
-      change({ second }, { undoable: true });
-      say(edgeBetween(second, u, v) ? `On the second graph ${u} and ${v} are joined.` : `On the second graph ${u} and ${v} are cut.`);
-    },
-    removeEdge(/** @type {number} */ k) {
-      change({ second: (session.state.second ?? []).filter((_, j) => j !== k) }, { undoable: true });
-    },
-  };
-
-  function describe(/** @type {number} */ u) {
-    const near = session.state.graph.edges.flatMap(([a, b]) => (a === u ? [b] : b === u ? [a] : []));
-    return `Node ${u}, z(0) = ${format(session.state.start[u], 2)}, z(T) = ${plain(format(session.now()[u]))}, joined to ${near.join(", ") || "nobody"}.`;
-  }
-  const plain = (/** @type {string} */ text) => text.replace(/\^\{([^}]*)\}/, " to the power $1");
   function say(/** @type {string} */ text) {
     spoken.textContent = text;
   }
 
   // -- controls ----------------------------------------------------------------------------------------------------
 
-  /** A slider and a field for the same number. */
-  function slider(/** @type {"beta" | "time" | "theta" | "order" | "layers"} */ key, /** @type {string} */ symbol, /** @type {string} */ word, /** @type {number} */ low, /** @type {number} */ high, /** @type {number} */ step) {
-    const set = (/** @type {Event} */ event) => {
-      const value = Number(/** @type {HTMLInputElement} */ (event.target).value);
-      if (/** @type {HTMLInputElement} */ (event.target).value !== "" && Number.isFinite(value)) {
-        if (key === "time") stop();
-        change({ [key]: Math.max(low, Math.min(high, value)) });
-      }
-    };
-    const range = make("input", { type: "range", min: low, max: high, step, "aria-label": word, "data-key": key, oninput: set });
-    const field = make("input", { type: "number", min: low, max: high, step, "aria-label": `${word}, as a number`, "data-key": key, onchange: set });
-    const show = () => {
-      const value = Number(session.state[key].toFixed(6));
-      range.value = String(value);
-      range.style.setProperty("--pg-share", `${((value - low) / (high - low)) * 100}%`);
-      if (document.activeElement !== field) field.value = String(value);
-    };
-    return { row: make("div", { class: "pg-slider" }, make("span", { class: "pg-symbol", html: symbol, "aria-hidden": "true" }), range, field), show };
-  }
-  function select(/** @type {string} */ label, /** @type {[string, string][]} */ options, /** @type {(value: string) => void} */ onchange) {
-    const box = make("select", { id: id + label.replace(/\W/g, ""), onchange: (/** @type {Event} */ event) => onchange(/** @type {HTMLSelectElement} */ (event.target).value) },
-      ...options.map(([value, text]) => make("option", { value }, text)));
-    return { box, row: make("label", { class: "pg-select", for: box.id }, make("span", {}, label), box) };
-  }
-  function button(/** @type {string} */ text, /** @type {() => void} */ onclick, /** @type {Record<string, any>} */ more = {}) {
-    return make("button", { type: "button", onclick, ...more }, text);
-  }
-
-  const sliders = {
-    beta: slider("beta", "<i>β</i>", "beta, the weight of the edges", 0, 3, 0.01),
-    time: slider("time", "<i>T</i>", "time T", 0, LONGEST, 0.01),
-    theta: slider("theta", "<i>θ</i>", "theta, the shift of the inverse", 0.01, 6, 0.01),
-    order: slider("order", "<i>K</i>", "K, the number of powers", 1, 6, 1),
-    layers: slider("layers", "<i>n</i>", "n, the number of layers", 1, 40, 1),
+  const { actions, secondActions, setGraph, readText } = editingOf(session, patch => change(patch, { undoable: true }),
+    { arrows: () => arrowBox.checked, drops: () => drops, say, undo, redraw: () => schedule() });
+  const setNumber = (/** @type {import("./controls.js").Key} */ key, /** @type {number} */ value) => {
+    if (key === "time") player.stop();
+    change({ [key]: value });
   };
-  const graphSelect = select("Graph", [["", "your own"], ...Object.keys(examples).map(name => /** @type {[string, string]} */ ([name, name])), [DISC, DISC]],
+  const sliders = {
+    beta: slider(session, setNumber, "beta", "<i>β</i>", "beta, the weight of the edges", 0, 3, 0.01),
+    time: slider(session, setNumber, "time", "<i>T</i>", "time T", 0, LONGEST, 0.01),
+    theta: slider(session, setNumber, "theta", "<i>θ</i>", "theta, the shift of the inverse", 0.01, 6, 0.01),
+    order: slider(session, setNumber, "order", "<i>K</i>", "K, the number of powers", 1, 6, 1),
+    layers: slider(session, setNumber, "layers", "<i>n</i>", "n, the number of layers", 1, 40, 1),
+  };
+  const graphSelect = select(id + "graph", "Graph", [["", "your own"], ...Object.keys(examples).map(name => /** @type {[string, string]} */ ([name, name])), [DISC, DISC]],
     name => (name ? choose(name) : change({ name: "" })));
-  const kindSelect = select("V", [["symmetric", "symmetric"], ["row", "row, D⁻¹A"]], value => change({ normalization: value }));
-  const attentionSelect = select("Attention", [["off", "off"], ["uniform", "uniform"], ["places", "from places on the page"], ["signal", "from the second signal"]],
+  const kindSelect = select(id + "velocity", "V", [["symmetric", "symmetric"], ["row", "row, D⁻¹A"]], value => change({ normalization: value }));
+  const attentionSelect = select(id + "attention", "Attention", [["off", "off"], ["uniform", "uniform"], ["places", "from places on the page"], ["signal", "from the second signal"]],
     value => change({ attention: value }));
-  const paint = select("A click drops", [["1", "colour +1"], ["-1", "colour −1"], ["0", "nothing: takes it away"], ["signal", "second signal +1"], ["-signal", "second signal −1"]], value => {
-    dropped = value.startsWith("-") ? -1 : value === "0" ? 0 : 1;
-    paintSelect.value = value.endsWith("signal") ? "signal" : "start";
+  const paint = select(id + "paint", "A click drops", [["1", "colour +1"], ["-1", "colour −1"], ["0", "nothing: takes it away"], ["signal", "second signal +1"], ["-signal", "second signal −1"]], value => {
+    drops = { key: value.endsWith("signal") ? "signal" : "start", value: value.startsWith("-") ? -1 : value === "0" ? 0 : 1 };
   });
-  const paintSelect = { value: "start" };
   const dividedBox = make("input", { type: "checkbox", onchange: () => change({ divided: dividedBox.checked }) });
   const dividedLabel = make("span");
   const arrowBox = make("input", { type: "checkbox" });
-  const playButton = button("Play", () => (playing ? stop() : play()), { class: "pg-play" });
+  const player = playerOf(() => session.state.time, LONGEST, time => change({ time }));
   const spoken = make("p", { class: "pg-spoken", role: "status", "aria-live": "polite" });
   const linkButton = button("Copy the link", copyLink, { hidden: !isStatic, title: "What you see is in the page's address; send it to somebody." });
 
@@ -211,23 +118,6 @@ export function render({ model, el }) {
       say(hasAddress ? "The link is in the address bar of the browser." : link);
     }
   }
-  function play() {
-    const from = session.state.time >= LONGEST - 0.01 ? 0 : session.state.time, began = performance.now();
-    playButton.textContent = "Pause";
-    const tick = (/** @type {number} */ now) => {
-      const time = Math.min(LONGEST, from + Math.max(0, now - began) / 1000);
-      change({ time });
-      if (time >= LONGEST) stop();
-      else playing = requestAnimationFrame(tick);
-    };
-    playing = requestAnimationFrame(tick);
-  }
-  function stop() {
-    cancelAnimationFrame(playing);
-    playing = 0;
-    playButton.textContent = "Play";
-  }
-
   // -- the page ----------------------------------------------------------------------------------------------------
 
   const help = "Graph editor. Arrow keys or digits choose a node, Enter drops colour, N adds a node, E and then Enter at the other end joins two nodes, Shift E draws an arrow, Delete removes the node, Control Z undoes.";
@@ -240,16 +130,6 @@ export function render({ model, el }) {
     const { panels: open, second, graph } = session.state, isOpen = open.includes(key);
     const needsSecond = key === "second" && !isOpen && !second && session.isSmall;
     change({ panels: isOpen ? open.filter(other => other !== key) : [...open, key], ...(needsSecond ? { second: graph.edges } : {}) });
-  }
-
-  /** A list of edges takes the place of the graph; throws where a line is none. */
-  function readText(/** @type {string} */ text) {
-    const edges = readEdges(text), size = Math.max(nodesOf(edges), 1), { graph, start, signal } = session.state;
-    const points = size === graph.points.length ? graph.points : layOut(size, edges);
-    const kept = (/** @type {number[]} */ list) => Array.from({ length: size }, (_, u) => list[u] ?? 0);
-    const z = kept(start);
-    setGraph({ points, edges }, { start: z.some(Boolean) ? z : z.map((_, u) => (u ? 0 : 1)), signal: kept(signal), second: null });
-    say(`${size} nodes, ${edges.length} edges.`);
   }
 
   const reset = button("Make it like the first", () => change({ second: session.state.graph.edges }, { undoable: true }));
@@ -270,7 +150,7 @@ export function render({ model, el }) {
         button("Reset", () => change({ ...first }, { undoable: true })), linkButton)),
     make("div", { class: "pg-main" },
       make("div", { class: "pg-stage" }, canvas, make("div", { class: "pg-legend" }, barText, bar), printed, readout),
-      make("div", { class: "pg-controls" }, sliders.beta.row, sliders.time.row, playButton, kindSelect.row, attentionSelect.row,
+      make("div", { class: "pg-controls" }, sliders.beta.row, sliders.time.row, player.button, kindSelect.row, attentionSelect.row,
         make("div", { class: "pg-extra" }, paint.row),
         make("label", { class: "pg-check" }, dividedBox, dividedLabel),
         make("label", { class: "pg-check pg-extra" }, arrowBox, make("span", {}, "draw arrows instead of edges")))),
@@ -286,14 +166,8 @@ export function render({ model, el }) {
 
   // -- drawing -----------------------------------------------------------------------------------------------------
 
-  let keptInks = /** @type {import("./drawing.js").Inks | null} */ (null);
-  /** The colours of the page, asked for once a theme: to ask is to have the page's style computed. */
-  function inks() {
-    if (keptInks) return keptInks;
-    const style = getComputedStyle(root), read = (/** @type {string} */ name) => style.getPropertyValue(`--pg-${name}`).trim();
-    return keptInks = { text: read("text"), page: read("page"), line: read("line"), accent: read("accent"), added: read("added"), cut: read("cut") };
-  }
-
+  // Asked for once a theme: to ask is to have the page's style computed.
+  let inks = /** @type {import("./drawing.js").Inks | null} */ (null);
   function schedule() {
     if (!frame) frame = requestAnimationFrame(draw);
   }
@@ -301,7 +175,7 @@ export function render({ model, el }) {
     frame = 0;
     const { state } = session;
     // The picture comes before all that is written: its size is asked for while the page stands still.
-    const z = session.now(), scale = scaleOf(z), colours = inks();
+    const z = session.now(), scale = scaleOf(z), colours = inks ??= inksOf(root);
     drawGraph(canvas, { graph: state.graph, values: z, scale, inks: colours, ...hand });
     for (const control of Object.values(sliders)) control.show();
     graphSelect.box.value = lookUp(state.name) ? state.name : "";
@@ -346,22 +220,25 @@ export function render({ model, el }) {
     if (sent) change(sent);
   };
   window.addEventListener("hashchange", onHash);
-  const resized = new ResizeObserver(schedule), themed = new MutationObserver(() => {
-    keptInks = null;
-    schedule();
-  });
+  window.addEventListener("beforeprint", repaint); // paper waits for no frame
+  function repaint() {
+    inks = null;
+    draw();
+  }
+  const resized = new ResizeObserver(schedule), themed = new MutationObserver(repaint);
   resized.observe(canvas);
   themed.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
   themed.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
   draw();
   return () => {
-    stop();
+    player.stop();
     cancelAnimationFrame(frame);
     clearTimeout(later);
     clearTimeout(addressTimer);
     resized.disconnect();
     themed.disconnect();
     window.removeEventListener("hashchange", onHash);
+    window.removeEventListener("beforeprint", repaint);
     for (const key of [...KEYS, "caption"]) model.off(`change:${key}`, follow);
   };
 }

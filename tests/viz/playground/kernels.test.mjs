@@ -5,9 +5,8 @@ import { readAddress, writeAddress } from "../../../advdiff/viz/playground/addre
 import { inkOn, levelOf, scaleOf } from "../../../advdiff/viz/playground/colours.js";
 import { format, ticks } from "../../../advdiff/viz/playground/charts.js";
 import { arcsOf, edgeBetween, layOut, readEdges, toggleEdge, withoutNode, writeEdges } from "../../../advdiff/viz/playground/graph.js";
-import {
-  attention, denseGenerator, euler, exponential, infinityNorm, logNorm, normalisedAdjacency, powers, resolvent, solve, spectralNorm,
-} from "../../../advdiff/viz/playground/kernels.js";
+import { denseGenerator, infinityNorm, logNorm, resolvent, solve, spectralNorm } from "../../../advdiff/viz/playground/dense.js";
+import { attention, euler, exponential, normalisedAdjacency, powers } from "../../../advdiff/viz/playground/kernels.js";
 import { Session } from "../../../advdiff/viz/playground/session.js";
 import { paintStamps, stampsOf } from "../../../advdiff/viz/playground/stamps.js";
 import { eigenvalues } from "../../../advdiff/viz/playground/spectrum.js";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { Session } from "../../../advdiff/viz/playground/session.js";
 import { toldValue } from "../../../advdiff/viz/playground/numbers.js";
 import { disc } from "../../../advdiff/viz/playground/graph.js";
-import { logNorm, densePropagator } from "../../../advdiff/viz/playground/kernels.js";
+import { densePropagator, logNorm } from "../../../advdiff/viz/playground/dense.js";
 
 const cases = JSON.parse(readFileSync(0, "utf8"));
 const plain = values => (values ? Array.from(values) : null);
