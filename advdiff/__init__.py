@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from advdiff.lazy import attach
 
 if TYPE_CHECKING:
+    from advdiff.checks import set_value_checks
     from advdiff.operators import (
         Attention,
         Generator,
@@ -43,12 +44,12 @@ __all__ = [
     "normalize_adjacency",
     "powers",
     "resolvent",
+    "set_value_checks",
 ]
 __version__ = "0.1.0"
 _OPERATORS = ("Attention", "Generator", "Propagator", "Velocity", "divergence", "gradient", "normalize_adjacency")
-__getattr__ = attach(
-    __name__, {name: f"advdiff.{'operators' if name in _OPERATORS else 'propagation'}" for name in __all__}
-)
+_ROOMS = {name: f"advdiff.{'operators' if name in _OPERATORS else 'propagation'}" for name in __all__}
+__getattr__ = attach(__name__, {**_ROOMS, "set_value_checks": "advdiff.checks"})
 
 
 def __dir__() -> list[str]:

@@ -14,13 +14,14 @@ thin factors of P.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from advdiff.operators.plain import plain_product, replayed_gradient, with_tensors
 from advdiff.operators.propagator import Propagator
 from advdiff.propagation.methods.chebyshev import chebyshev_states
 from advdiff.propagation.solution import Outcome
@@ -38,7 +39,7 @@ def gauss_points(tol: float) -> int:
 
 
 class ExponentialAction(torch.autograd.Function):
-    """Y = e^{-LT}Z, which some method has computed on constants, as a differentiable function of U, W, β and Z."""
+    """Y = e^{-LT}Z, which some method has computed on constants, differentiable in U, W, β, V, Z and T."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -46,27 +47,39 @@ class ExponentialAction(torch.autograd.Function):
         left: Tensor | None,
         right: Tensor | None,
         beta: Tensor | None,
+        entries: Tensor | None,
         Z: Tensor,
+        learned_time: Tensor | None,
         outcome: Outcome,
         operator: Propagator,
         time: float,
         tol: float,
+        solve: Callable[[Propagator, Tensor, float], Outcome],
     ):
-        ctx.operator, ctx.time, ctx.tol = operator, time, tol
-        ctx.beta_shape = None if beta is None else beta.shape
-        ctx.save_for_backward(Z.contiguous())
+        ctx.operator, ctx.time, ctx.tol, ctx.solve = operator, time, tol, solve
+        ctx.beta_shape, ctx.time_shape = (None if t is None else t.shape for t in (beta, learned_time))
+        # The value itself is needed for the gradient of the time only.
+        value = [outcome.value] * ctx.needs_input_grad[5]
+        ctx.inputs = left, right, beta, entries  # the operator holds them anyway
+        ctx.save_for_backward(learned_time, Z, *value)
         return outcome.value
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
-        (Z,) = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable_backward(ctx, grad)
+        _, Z, *value = ctx.saved_tensors
+        Z = Z.contiguous()
         operator, time, tol = ctx.operator, ctx.time, ctx.tol
-        adjoint, needs = grad.contiguous(), ctx.needs_input_grad[:3]
+        adjoint, needs, grad_time = grad.contiguous(), ctx.needs_input_grad[:4], None
+        if value:  # ∂Y/∂T = −LY
+            Y = value[0].contiguous()
+            rate = operator.add_product_(Y.clone(), Y, keep=-1.0)
+            grad_time = (adjoint * rate).sum().view(ctx.time_shape)
         if time == 0.0 or not any(needs):  # no gradient to the operator is the same as a zero one
             if time:
                 adjoint = chebyshev_states(operator.T, adjoint, [time], tol)[0][0]
-            return (None, None, None, adjoint, None, None, None, None)
+            return (None, None, None, None, adjoint, grad_time, None, None, None, None, None)
         panels = max(1, math.ceil(operator.radius * time / PANEL))
         length = time / panels
         points, weights = np.polynomial.legendre.leggauss(gauss_points(tol))
@@ -79,4 +92,44 @@ class ExponentialAction(torch.autograd.Function):
             for state, costate, weight in zip(states, adjoints, weights, strict=False):
                 gradients.add(state, costate.mul_(length * float(weight) / 2.0))
             adjoint = adjoints[-1]
-        return (*gradients.tensors(ctx.beta_shape), adjoint, None, None, None, None)
+        return (*gradients.tensors(ctx.beta_shape), adjoint, grad_time, None, None, None, None, None)
+
+
+def _differentiable_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """The gradient for those who differentiate it again: the same integral over differentiable states and adjoints."""
+    tensors, (learned, Z) = ctx.inputs, ctx.saved_tensors[:2]
+    constant, needs = ctx.operator, ctx.needs_input_grad
+    P = with_tensors(constant, *tensors)
+    time = ctx.time if learned is None else learned
+
+    def flow(P: Propagator, constant: Propagator, Z: Tensor, share: float) -> Tensor:
+        """e^{-LT·share}Z."""
+        end = ctx.time * share
+        with torch.no_grad():
+            outcome = ctx.solve(constant, Z.detach().contiguous(), end)
+        part = None if learned is None else learned * share
+        Y: Tensor = ExponentialAction.apply(*P.tensors, Z, part, outcome, constant, end, ctx.tol, ctx.solve)
+        return Y
+
+    def product(*tensors: Any) -> list[Tensor]:
+        return [plain_product(with_tensors(constant, *tensors[:4]), tensors[4])]
+
+    of_operator: list[Tensor | None] = [None] * 4
+    if ctx.time and any(needs[:4]):
+        panels = max(1, math.ceil(constant.radius * ctx.time / PANEL))
+        points, weights = np.polynomial.legendre.leggauss(gauss_points(ctx.tol))
+        for share, weight in (
+            ((p + (1.0 + x) / 2.0) / panels, w / 2.0 / panels)
+            for p in range(panels)
+            for x, w in zip(points.tolist(), weights.tolist(), strict=True)
+        ):
+            state, adjoint = flow(P, constant, Z, share), flow(P.T, constant.T, grad, 1.0 - share)
+            part = replayed_gradient(product, (*tensors, state), [adjoint * (weight * time)], (*needs[:4], False))[:4]
+            of_operator = [
+                b if a is None else a if b is None else a + b for a, b in zip(of_operator, part, strict=True)
+            ]
+    grad_time = None
+    if needs[5]:
+        Y = flow(P, constant, Z, 1.0)
+        grad_time = (grad * (plain_product(P, Y) - Y)).sum().view(ctx.time_shape)
+    return (*of_operator, flow(P.T, constant.T, grad, 1.0), grad_time, None, None, None, None, None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal, overload
 
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_nonnegative, check_tolerance, expects
+from advdiff.checks import check_choice, check_nonnegative, check_tolerance, expects, number_of
 from advdiff.operators import Generator
 from advdiff.propagation.adjoint import ExponentialAction
 from advdiff.propagation.methods.chebyshev import chebyshev
@@ -16,7 +18,7 @@ from advdiff.propagation.methods.krylov import krylov
 from advdiff.propagation.methods.ode import ode
 from advdiff.propagation.methods.rational import rational
 from advdiff.propagation.methods.taylor import taylor
-from advdiff.propagation.solution import Solution, Statistics
+from advdiff.propagation.solution import Outcome, Solution, Statistics
 
 METHODS = {"dense": dense, "taylor": taylor, "krylov": krylov, "chebyshev": chebyshev, "rational": rational, "ode": ode}
 #: Up to this many nodes a dense matrix exponential is the fastest.
@@ -39,21 +41,22 @@ def _choose(L: Generator) -> tuple[str, str]:
 
 @overload
 def exponential(
-    L: Generator, Z: Tensor, time: float = ..., method: str = ..., tol: float = ..., *,
+    L: Generator, Z: Tensor, time: float | Tensor = ..., method: str = ..., tol: float = ..., *,
     order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_solution: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def exponential(
-    L: Generator, Z: Tensor, time: float = ..., method: str = ..., tol: float = ..., *,
+    L: Generator, Z: Tensor, time: float | Tensor = ..., method: str = ..., tol: float = ..., *,
     order: int | None = ..., steps: int | None = ..., shift: float | None = ..., return_solution: Literal[True],
 ) -> Solution: ...  # fmt: skip
 
 
+@torch.compiler.disable  # it decides by values
 @expects
 def exponential(
     L: Generator,
     Z: Tensor,
-    time: float = 1.0,
+    time: float | Tensor = 1.0,
     method: str = "auto",
     tol: float = 1e-6,
     *,
@@ -104,6 +107,8 @@ def exponential(
             raise ValueError(f"{name} has no meaning for method={method!r}; it belongs to: {users}.")
     if (order is not None and order < 1) or (steps is not None and steps < 1):
         raise ValueError("order and steps must be at least 1.")
+    learned = time if isinstance(time, Tensor) else None
+    time = number_of("time", time)
     operator = L.propagator
     spread = operator.spread(Z)
     reason = "asked for"
@@ -112,9 +117,10 @@ def exponential(
     eps = torch.finfo(Z.dtype).eps
     tol = 4 * eps if method == "dense" else max(tol, 4 * eps)
     heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
+    solve: Callable[..., Outcome] = partial(METHODS[method], tol=tol, **options)  # type: ignore[arg-type]
     with torch.no_grad():
-        outcome = METHODS[method](constant, heads.detach().contiguous(), float(time), tol, **options)
-    value = ExponentialAction.apply(*operator.tensors, heads, outcome, constant, float(time), tol)
+        outcome = solve(constant, heads.detach().contiguous(), time)
+    value = ExponentialAction.apply(*operator.tensors, heads, learned, outcome, constant, time, tol, solve)
     value = operator.restore(value, Z)
     statistics = Statistics(method, reason, outcome.products, outcome.estimated_error)
     return Solution(value, statistics) if return_solution else value

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import Literal, overload
 
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_choice, check_tolerance, expects, has_values
+from advdiff.checks import check_choice, check_tolerance, expects, has_values, number_of
 from advdiff.operators import Generator
 from advdiff.propagation.errors import NearSingularWarning, SingularGeneratorError, SingularVelocityError
 from advdiff.propagation.inverse import Diagnosis, InverseAction
@@ -37,21 +38,22 @@ def _choose(L: Generator) -> tuple[str, str]:
 
 @overload
 def resolvent(
-    L: Generator, Z: Tensor, theta: float = ..., method: str = ..., tol: float = ..., *,
+    L: Generator, Z: Tensor, theta: float | Tensor = ..., method: str = ..., tol: float = ..., *,
     indefinite: bool = ..., return_solution: Literal[False] = ...,
 ) -> Tensor: ...  # fmt: skip
 @overload
 def resolvent(
-    L: Generator, Z: Tensor, theta: float = ..., method: str = ..., tol: float = ..., *,
+    L: Generator, Z: Tensor, theta: float | Tensor = ..., method: str = ..., tol: float = ..., *,
     indefinite: bool = ..., return_solution: Literal[True],
 ) -> Solution: ...  # fmt: skip
 
 
+@torch.compiler.disable  # it decides by values
 @expects
 def resolvent(
     L: Generator,
     Z: Tensor,
-    theta: float = 1.0,
+    theta: float | Tensor = 1.0,
     method: str = "auto",
     tol: float = 1e-6,
     *,
@@ -71,7 +73,7 @@ def resolvent(
     Args:
         L: the generator I − C − βV.
         Z: right-hand side, [N], [N, F] or [N, H, F].
-        theta: θ.
+        theta: θ, a number or a tensor with one element, to which gradients flow.
         method: ``"dense"``, ``"lowrank"`` or ``"auto"``.
         tol: relative error in the Frobenius norm.
         indefinite: solve below θ* all the same, with a warning instead of an error.
@@ -91,7 +93,8 @@ def resolvent(
     """
     check_choice("method", method, ["auto", *METHODS])
     check_tolerance(tol)
-    theta = float(theta)
+    learned = theta if isinstance(theta, Tensor) else None
+    theta = number_of("theta", theta)
     if not math.isfinite(theta):
         raise ValueError(f"theta is {theta}; it must be a finite number.")
     operator = L.propagator
@@ -104,11 +107,12 @@ def resolvent(
         )
     method, reason = _choose(L) if method == "auto" else (method, "asked for")
     tol = max(tol, 4 * torch.finfo(Z.dtype).eps)
+    solve = partial(METHODS[method], theta=theta, tol=tol)
     with torch.no_grad():
-        inverse = METHODS[method](constant, spread.detach(), theta, tol)
+        inverse = solve(constant, spread.detach())
     if has_values(Z) and L.num_nodes:
         _judge(beta, theta, inverse.diagnosis, indefinite, torch.finfo(Z.dtype).eps)
-    value = operator.restore(InverseAction.apply(*operator.tensors, spread, inverse, constant), Z)
+    value = operator.restore(InverseAction.apply(*operator.tensors, spread, learned, inverse, constant, solve), Z)
     if not return_solution:
         return value
     condition = inverse.diagnosis.condition

@@ -113,8 +113,12 @@ def _apply(
     """The approximation, the number of products and Σ‖term‖, by which errors of the solves are multiplied."""
     fractions = partial_fractions(order)
     shifts = [1.0 + shift + complex(theta) / time for theta in fractions.poles]
-    columns = [Z.flatten(1)] if operator.left is None else [Z.flatten(1), operator.left.flatten(1)]
-    solved, products = sparse_resolvents(operator.velocity, operator.beta_value, torch.cat(columns, 1), shifts, tol)
+    parts = [Z] if operator.left is None else [Z, operator.left]
+    columns = [part.flatten(1) for part in parts]
+    betas: float | list[float] = operator.beta_value
+    if len(operator.beta_values) > 1:
+        betas = [b for part in parts for b in operator.beta_values for _ in range(part.size(2))]
+    solved, products = sparse_resolvents(operator.velocity, betas, torch.cat(columns, 1), shifts, tol)
     result, size_of_terms = Z * fractions.constant, 0.0
     for pole, residue, values in zip(fractions.poles, fractions.residues, solved, strict=True):
         X = values[:, : columns[0].size(1)].reshape(Z.shape)
