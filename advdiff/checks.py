@@ -139,14 +139,12 @@ def look(tensors: Mapping[str, Tensor | None], flags: Sequence[Tensor] = ()) -> 
 
 
 def check_tensor(name: str, value: object, sparse: bool = False) -> None:
-    """Refuse lists, arrays and None; and what most kernels do not know: sparse storage, and halves on a CPU."""
+    """Refuse lists, arrays and None; and what most kernels do not know: sparse storage."""
     if not isinstance(value, Tensor):
         hint = "" if value is None else f": torch.as_tensor({name})"
         raise ValueError(f"{name} is of type {type(value).__name__}; it must be a torch tensor{hint}.")
     if value.layout != torch.strided and not sparse:
         raise ValueError(f"{name} is stored as {value.layout}; pass it dense: call .to_dense() on it.")
-    if value.dtype == torch.float16 and value.device.type == "cpu":
-        raise ValueError(f"{name} has dtype torch.float16, which has no sparse products on a CPU; call .float() on it.")
 
 
 def expects(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:

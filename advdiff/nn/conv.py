@@ -271,12 +271,14 @@ class AdvDiffConv(nn.Module):
             for state, weight in zip(states[1:], self.output[1:], strict=True):
                 out = torch.addmm(out, state.flatten(1), _stacked(weight, state))
             return out
-        start = x if source is None else x + source
-        if self.solver == "inverse":
-            state = resolvent(L, start, self.value("theta"), tol=self.tol, indefinite=True)
-        else:
-            state = exponential(L, start, self.value("time"), tol=self.tol)
+        state = self._solve(L, x if source is None else x + source)
         return state.flatten(1) @ _stacked(self.output[0], state)
+
+    @torch.compiler.disable  # the solvers decide by values
+    def _solve(self, L: Generator, Z: Tensor) -> Tensor:
+        if self.solver == "inverse":
+            return resolvent(L, Z, self.value("theta"), tol=self.tol, indefinite=True)
+        return exponential(L, Z, self.value("time"), tol=self.tol)
 
     def __repr__(self) -> str:
         own = {"series": "order", "inverse": "theta", "exponential": "time"}[self.solver]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import check_all_finite, check_floating, expects, is_traced
+from advdiff.operators.precision import full_precision, widened
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.segments import Segments
 
@@ -47,6 +48,7 @@ class Attention:
     multi_head: bool
     sums_to_one: Literal["rows", "columns"] | None
 
+    @full_precision
     @expects
     def __init__(self, query: Tensor, key: Tensor, batch: Tensor | Segments | None = None) -> None:
         if query.shape != key.shape or query.dim() not in (2, 3):
@@ -60,6 +62,7 @@ class Attention:
         for name, tensor in (("query", query), ("key", key)):
             check_floating(name, tensor)
         check_all_finite({"query": query, "key": key})
+        query, key = widened(query), widened(key)
         self.multi_head = query.dim() == 3
         if not self.multi_head:
             query, key = query.unsqueeze(1), key.unsqueeze(1)
@@ -131,7 +134,25 @@ class Attention:
 def _inverse_norm(X: Tensor) -> Tensor:
     """1/‖x‖ with 1 for a zero vector, so that 0 stays 0 and its gradient stays finite."""
     norm = torch.linalg.vector_norm(X, dim=-1, keepdim=True)
+    if is_traced() or X.device.type != "cpu" or _has_lost_squares(norm):
+        norm = _scaled_norm(X)
     return torch.where(norm > 0, norm, 1.0).reciprocal_()
+
+
+def _has_lost_squares(norm: Tensor) -> bool:
+    """Do squares of some vector leave the range of its numbers (or is it zero)? Asked on a CPU: there nobody waits."""
+    lengths = norm.detach().numpy()
+    least = 1e3 * torch.finfo(norm.dtype).tiny ** 0.5
+    return lengths.size > 0 and not (lengths.min() > least and lengths.max() < float("inf"))
+
+
+def _scaled_norm(X: Tensor) -> Tensor:
+    """‖x‖ = a ‖x/a‖ with a power of two a next to the largest entry; below the least normal number, 0."""
+    largest = X.detach().abs().amax(-1, keepdim=True) if X.size(-1) else X.new_zeros(*X.shape[:-1], 1)
+    is_normal = largest >= torch.finfo(X.dtype).tiny
+    scale = torch.ldexp(torch.ones_like(largest), torch.frexp(torch.where(is_normal, largest, 1.0)).exponent)
+    norm = torch.linalg.vector_norm(X / scale, dim=-1, keepdim=True) * scale
+    return torch.where(is_normal, norm, 0.0)
 
 
 def _plain_factors(query: Tensor, key: Tensor, segments: Segments) -> tuple[Tensor, Tensor]:
@@ -176,6 +197,7 @@ class _Factors(torch.autograd.Function):
         return left, right, query_scale, key_scale
 
     @staticmethod
+    @full_precision
     def backward(ctx, grad_left, grad_right, grad_query_scale, grad_key_scale):  # type: ignore[no-untyped-def]
         left, right, query_scale, key_scale, n, totals = ctx.saved_tensors
         segments: Segments = ctx.segments

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from advdiff.checks import check_nonnegative, expects, values_checked
 from advdiff.operators.attention import Attention
+from advdiff.operators.precision import widened
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
@@ -105,8 +106,9 @@ class Generator:
             return Generator(coupling, velocity, beta)
 
     def __matmul__(self, Z: Tensor) -> Tensor:
-        product = self.propagator @ Z
-        return (Z if Z.shape == product.shape else Z.unsqueeze(1)) - product
+        wide = widened(Z)
+        product = self.propagator @ wide
+        return ((wide if Z.shape == product.shape else wide.unsqueeze(1)) - product).to(Z.dtype)
 
     def to_dense(self) -> Tensor:
         """L as a dense matrix, [N, N] or [H, N, N] (an oracle for small N)."""

@@ -28,6 +28,8 @@ def plain_product(P: Propagator, Z: Tensor) -> Tensor:
     if P.velocity is not None and P.velocity.num_edges:
         beta = P.beta.view(-1, 1).to(Z.dtype) if isinstance(P.beta, Tensor) else P.beta
         out = out + beta * P.velocity.product(Z.flatten(1)).view(Z.shape)
+    if P.identity:
+        out = out + P.identity * Z
     return out if isinstance(out, Tensor) else Z.new_zeros(Z.size(0), P.heads, Z.size(2))
 
 

@@ -14,6 +14,7 @@ from advdiff.checks import check_finite, check_floating, check_rows, has_values,
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Gradients, Moments
 from advdiff.operators.plain import plain_product, replayed_gradient, with_tensors
+from advdiff.operators.precision import HALF, full_precision, widened
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
 
@@ -45,6 +46,12 @@ class Propagator:
     multi_head: bool
     #: "rows" if U and W come from an attention whose rows sum to 1 whatever they are, "columns" for its transpose.
     sums_to_one: Literal["rows", "columns"] | None = None
+    #: s of the generator L = sI − P.
+    shift: float = 1.0
+    #: γ of P = UWᵀ + βV + γI.
+    identity: float = 0.0
+    #: Radius of a disc around 0 that holds ⟨x, Px⟩, ‖x‖ = 1, and its extent along the real axis, if 1 + β is none.
+    field: tuple[float, float] | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -86,7 +93,55 @@ class Propagator:
     @property
     def radius(self) -> float:
         """1 + β, or β without a coupling; bounds the spectral radius of P for row normalisation, usually for both."""
+        if self.field is not None:
+            return self.field[0]
         return self.beta_value + (0.0 if self.left is None else 1.0)
+
+    @property
+    def has_real_spectrum(self) -> bool:
+        """Is the graph undirected? Then the eigenvalues of V, and of P but for the asymmetry of C, are real."""
+        if self.field is not None:
+            return self.field[0] == self.field[1]
+        return self.velocity is None or self.velocity.undirected
+
+    @cached_property
+    def growth(self) -> float:
+        """ω with ‖e^{tP}‖ ≤ e^{ωt}: 1 + β for V = D⁻¹A, in the norm of row sums; otherwise β + ‖C‖₂, in the 2-norm.
+
+        ‖C‖₂² is at most the largest row sum, 1, times the largest column sum.
+        """
+        self.norms()
+        found: float = self.__dict__["growth"]
+        return found
+
+    @cached_property
+    def condition(self) -> float:
+        """By how many roundings the entries of C are off: N_g/n_u, n_u the sum of a row of 1 + q̂·k̂, as a mean of rows.
+
+        A query that is nearly opposite to its keys has small scores, differences of numbers of size 1.
+        """
+        self.norms()
+        found: float = self.__dict__["condition"]
+        return found
+
+    def norms(self, *tensors: Tensor) -> list[float]:
+        """Frobenius norms; the same look at the device reads :attr:`growth` and :attr:`condition`."""
+        known = self.__dict__
+        if "condition" in known:
+            return self.segments.norms(*tensors) if tensors else []
+        rows, columns = (self.right, self.left) if self.sums_to_one == "columns" else (self.left, self.right)
+        if rows is None or columns is None or self.sums_to_one is None or not has_values(rows) or not rows.numel():
+            known["growth"], known["condition"] = self.radius if self.field is None else self.field[1], 1.0
+            return self.norms(*tensors)
+        counts = self.segments.per_node(self.segments.counts.to(rows.dtype)).view(-1, 1)
+        column_sums = self.segments.apply(columns, self.segments.sum(rows).unsqueeze(-1))
+        *sizes, of_rows, largest = self.segments.reductions.norms(
+            *tensors, rows[..., 0] * counts, beside=[column_sums.amax()]
+        )
+        is_row = self.velocity is not None and self.velocity.kind == "row"
+        known["growth"] = self.radius if is_row else self.beta_value + max(1.0, largest) ** 0.5
+        known["condition"] = max(1.0, of_rows / (self.segments.all_nodes * self.heads) ** 0.5)
+        return sizes
 
     @property
     def T(self) -> Propagator:
@@ -110,6 +165,8 @@ class Propagator:
         self.add_advection_(out, Z, scale, keep)
         if self.left is not None and self.right is not None:
             self.segments.add_apply_(out, self.left, self.segments.outer(self.right, Z), scale)
+        if self.identity:
+            out.add_(Z, alpha=scale * self.identity)
         return out
 
     def add_advection_(self, out: Tensor, Z: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
@@ -170,6 +227,8 @@ class Propagator:
         """Z as [N, 1, F] (shared by the heads) or [N, H, F], checked against the operator."""
         check_floating(name, Z)
         check_rows(name, Z, self.num_nodes)
+        if Z.dtype in HALF:  # the mathematics is done in float32, or in the precision of the attention
+            Z = widened(Z) if self.left is None else Z.to(self.left.dtype)
         if self.left is not None and (self.left.dtype != Z.dtype or self.left.device != Z.device):
             raise ValueError(
                 f"{name} is {Z.dtype} on {Z.device} but the attention is {self.left.dtype} on {self.left.device}; "
@@ -191,6 +250,7 @@ class Propagator:
 
     def restore(self, Y: Tensor, like: Tensor) -> Tensor:
         """The inverse of :meth:`spread` for a result [N, H, F]."""
+        Y = Y.to(like.dtype) if like.dtype in HALF else Y
         if not self.multi_head:
             return Y.reshape(like.shape)
         return Y if like.dim() > 1 else Y.squeeze(-1)
@@ -209,11 +269,21 @@ class Propagator:
             matrix = Blocks.of_attention(self.left, self.right, self.segments).matrix.to(dtype)
         if self.velocity is not None:
             beta = self.beta if self.beta_per_head is None else self.beta_per_head.to(dtype).unsqueeze(-1)
-            matrix = matrix + beta * Blocks.of_velocity(self.velocity, self.segments, dtype).matrix
+            velocity: Any = self.velocity
+            if isinstance(velocity, Velocity):
+                V = Blocks.of_velocity(velocity, self.segments, dtype).matrix
+            else:  # a pair of functions, for one graph
+                V = velocity.to_dense(dtype).view(1, 1, self.num_nodes, self.num_nodes)
+            matrix = matrix + beta * V
+        if self.identity:
+            matrix = matrix + self.identity * torch.eye(
+                self.segments.largest, dtype=dtype, device=self.segments.counts.device
+            )
         return Blocks(self.segments, matrix)
 
     # -- the differentiable product -------------------------------------------------------------------------
 
+    @full_precision
     def __matmul__(self, Z: Tensor) -> Tensor:
         spread = self.spread(Z).expand(-1, self.heads, -1)
         if is_traced():
@@ -242,6 +312,8 @@ class Propagator:
         if self.velocity is not None:
             V = self.velocity.to_dense(dtype or (None if self.left is None else self.left.dtype))
             dense = dense + (self.beta if self.beta_per_head is None else self.beta_per_head.unsqueeze(-1)) * V
+        if self.identity:
+            dense = dense + self.identity * torch.eye(self.num_nodes, device=self.segments.counts.device)
         dense = dense if dtype is None else dense.to(dtype)
         return dense if self.multi_head else dense.reshape(self.num_nodes, self.num_nodes)
 
@@ -259,6 +331,7 @@ class _Product(torch.autograd.Function):
         return ctx.operator.add_product_(torch.empty_like(Z), Z, keep=0.0)
 
     @staticmethod
+    @full_precision
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         operator: Propagator = ctx.operator
         if torch.is_grad_enabled():  # somebody differentiates the gradient

@@ -147,6 +147,10 @@ class Segments:
         self._row_of_node = slot - self._tile_of_node * self._tile_length
         self.slots = batch * self.largest + self._position
 
+    def norms(self, *tensors: Tensor) -> list[float]:
+        """Frobenius norms over all nodes, see :meth:`Reductions.norms`."""
+        return self.reductions.norms(*tensors)
+
     def per_node(self, per_graph: Tensor) -> Tensor:
         """[G, …] → [N, …]: each node reads its graph's row."""
         if self.batch is None or self.num_graphs == 1:

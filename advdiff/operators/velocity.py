@@ -14,6 +14,7 @@ from torch import Tensor
 
 from advdiff.checks import check_finite, check_floating, check_rows, has_values
 from advdiff.operators.pattern import Pattern, overwrites
+from advdiff.operators.precision import full_precision, widened
 from advdiff.operators.reductions import WHOLE, Reductions
 from advdiff.operators.sparse_ops import spmm, transposed
 
@@ -195,14 +196,16 @@ class Velocity:
         dense.index_put_((target.long(), source.long()), self.entries, accumulate=True)
         return dense.to(dtype or self.dtype)
 
+    @full_precision
     def __matmul__(self, Z: Tensor) -> Tensor:
         check_floating("Z", Z)
         check_rows("Z", Z, self.num_nodes)
         check_finite("Z", Z)
         if Z.device != self.device:
             raise ValueError(f"Z lies on {Z.device} and V on {self.device}; move both to one device.")
-        out: Tensor = _SparseProduct.apply(Z.flatten(1) if Z.dim() > 1 else Z.unsqueeze(1), self.entries, self)
-        return out.view(Z.shape)
+        wide = widened(Z)
+        out: Tensor = _SparseProduct.apply(wide.flatten(1) if Z.dim() > 1 else wide.unsqueeze(1), self.entries, self)
+        return out.view(Z.shape).to(Z.dtype)
 
     def __repr__(self) -> str:
         return f"Velocity(nodes={self.num_nodes}, edges={self.num_edges}, kind={self.kind!r})"
@@ -219,6 +222,7 @@ class _SparseProduct(torch.autograd.Function):
         return velocity.add_product_(torch.empty_like(Z), Z, keep=0.0)
 
     @staticmethod
+    @full_precision
     def backward(ctx, grad: Tensor):  # type: ignore[no-untyped-def]
         # Not ``@``, which would look at the values of the gradient.
         entries, *kept = ctx.saved_tensors

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from advdiff.checks import has_values
 from advdiff.operators.plain import plain_product, replayed_gradient, with_tensors
+from advdiff.operators.precision import full_precision
 from advdiff.operators.propagator import Propagator
 
 
@@ -110,6 +111,7 @@ class InverseAction(torch.autograd.Function):
         return inverse.value
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grad)

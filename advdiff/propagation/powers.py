@@ -16,10 +16,12 @@ from advdiff.operators import Attention, Generator, Propagator, Velocity
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Moments
 from advdiff.operators.plain import plain_powers, replayed_gradient, with_tensors
+from advdiff.operators.precision import full_precision
 from advdiff.propagation.by_hand import gradient_of_powers, states_and_moments
 from advdiff.propagation.series_op import fits, recorded_powers
 
 
+@full_precision
 @expects
 def powers(
     P: Propagator | Attention | Velocity | Generator, Z: Tensor, order: int, *, source: Tensor | None = None
@@ -90,6 +92,7 @@ class _Powers(torch.autograd.Function):
         return tuple(states)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grads)
@@ -131,6 +134,7 @@ class _BlockPowers(torch.autograd.Function):
         return tuple(states)
 
     @staticmethod
+    @full_precision
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
         if torch.is_grad_enabled():
             return _differentiable_backward(ctx, grads)
