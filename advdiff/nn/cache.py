@@ -32,7 +32,7 @@ from advdiff.checks import (
     look,
     must_look_at,
 )
-from advdiff.nn.part import current_part
+from advdiff.nn.part import CURRENT_PART
 from advdiff.operators.graph import normalize_adjacency
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
@@ -184,7 +184,7 @@ def velocity_of(
     edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str, self_loops: str = "none"
 ) -> Velocity:
     """``normalize_adjacency`` with a memory of the last graphs; or V of the part that stands for the graph."""
-    part = current_part()
+    part = CURRENT_PART.get()
     if part is not None:
         return part.velocity(kind, self_loops)
 
@@ -205,7 +205,7 @@ def segments_of(
     """
     if isinstance(batch, Segments):
         return batch
-    part = current_part()
+    part = CURRENT_PART.get()
     if part is not None:
         return part.segments
     options = (num_nodes, device, num_graphs)
@@ -251,7 +251,7 @@ def check_graph(
                 raise ValueError(
                     f"{name} lies on {given.device} and the features on {device}; move both to one device."
                 )
-    part = current_part()
+    part = CURRENT_PART.get()
     if part is not None:
         part.check(edge_index, num_nodes, edge_weight, batch)
         check_all_finite(dense)

@@ -203,7 +203,9 @@ class AdvDiffConv(nn.Module):
 
         With ``traced``, V as torch's recording operators want it, too.
         """
-        velocity = self.mask(velocity_of(edge_index, x.size(0), edge_weight, self.normalization))
+        velocity = velocity_of(edge_index, x.size(0), edge_weight, self.normalization)
+        if self.mask.explain:
+            velocity = self.mask(velocity)
         if traced:
             velocity.arrays(x.dtype)
         return velocity, segments_of(x.size(0), batch, x.device, num_graphs)

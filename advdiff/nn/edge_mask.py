@@ -8,7 +8,7 @@ from advdiff.operators.velocity import Velocity
 
 
 class EdgeMask(MessagePassing):
-    """V with each edge weighed by an explainer's mask, or V itself while nobody explains.
+    """V with each edge weighed by an explainer's mask, while ``explain`` is set.
 
     PyG's explainers look for modules of type ``MessagePassing`` and weigh their messages; this is the part of a layer
     that they find. What an edge carries is weighed after the normalisation, as there: masking one edge does not
@@ -19,8 +19,6 @@ class EdgeMask(MessagePassing):
         super().__init__(node_dim=0)
 
     def forward(self, velocity: Velocity) -> Velocity:
-        if not self.explain:
-            return velocity
         if not velocity.reductions.is_whole:
             raise ValueError("this process holds a part of the graph; explain a prediction where all of it is at hand.")
         entries = self.explain_message(velocity.entries, velocity.num_nodes)

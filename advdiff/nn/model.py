@@ -21,7 +21,7 @@ from advdiff.checks import (
 from advdiff.nn.batch_norm import BatchNorm1d
 from advdiff.nn.cache import check_graph, new_memory, recall, segments_of, velocity_of
 from advdiff.nn.inputs import Edges, GraphInput
-from advdiff.nn.part import current_part
+from advdiff.nn.part import CURRENT_PART
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
 
@@ -147,7 +147,7 @@ class GraphModel(nn.Module):
     ) -> tuple[GraphInput, Velocity | None, Segments | None, list[tuple | None]]:
         """The input as plain tensors, checked; V that sums the edge features; the graphs to be read out; what layers
         want prepared of the edges."""
-        if traced and current_part() is not None:
+        if traced and CURRENT_PART.get() is not None:
             raise ValueError("torch cannot record what the parts of a graph tell each other; call the model itself.")
         graph = GraphInput.of(*given)
         if self.in_channels == -1 and graph.x.dim() == 2:

@@ -68,7 +68,9 @@ class Generator:
                     f"the velocity lies on {velocity.device} and the coupling on {coupling.left.device}; "
                     "move both to one device."
                 )
-            if velocity is not None and not velocity.reductions.covers_as(coupling.segments.reductions):
+            here = coupling.segments.reductions
+            there = here if velocity is None else velocity.reductions
+            if not (here is there or (here.is_whole and there.is_whole)):
                 raise ValueError(
                     "the velocity and the coupling hold different parts of the graph; build both from the same one."
                 )

@@ -27,10 +27,6 @@ class Reductions:
     #: Does this process hold every node?
     is_whole = True
 
-    def covers_as(self, other: Reductions) -> bool:
-        """Do both add up over the same processes?"""
-        return self is other or (self.is_whole and other.is_whole)
-
     def count(self, num_nodes: int) -> int:
         """Nodes of the whole graph, where this process holds ``num_nodes``."""
         return num_nodes

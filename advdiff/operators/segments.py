@@ -82,7 +82,7 @@ class Segments:
     @property
     def all_nodes(self) -> int:
         """Number of nodes of the whole graph, be they here or in other processes."""
-        return self.reductions.count(self.num_nodes)
+        return self.num_nodes if self.reductions.is_whole else self.reductions.count(self.num_nodes)
 
     def is_small(self, size: int) -> bool:
         """Is this one graph of at most ``size`` nodes, and all of it here?"""
@@ -160,10 +160,14 @@ class Segments:
     def sum(self, X: Tensor) -> Tensor:
         """[N, …] → [G, …]: sum over the nodes of each graph."""
         if self.num_graphs == 1:
-            return self.reductions.add(X.sum(0, keepdim=True))
+            return self._over_processes(X.sum(0, keepdim=True))
         assert self.batch is not None
         zeros = X.new_zeros(self.num_graphs, *X.shape[1:])
         return zeros.index_add(0, self.batch, X) if is_traced() else zeros.index_add_(0, self.batch, X)
+
+    def _over_processes(self, partial: Tensor) -> Tensor:
+        """A sum over the nodes at hand as one over all nodes."""
+        return partial if self.reductions.is_whole else self.reductions.add(partial)
 
     def mean(self, X: Tensor) -> Tensor:
         """[N, …] → [G, …]: mean over the nodes of each graph, 0 where it has none."""
@@ -216,8 +220,8 @@ class Segments:
             sums = products.new_zeros(self.num_graphs, heads, rank, width)
             return sums.index_add_(0, self._graph_of_tile, products)
         if B.size(1) == 1 and heads > 1:  # shared by the heads: one larger product
-            return self.reductions.add(A.reshape(-1, heads * rank).T @ B[:, 0]).view(1, heads, rank, width)
-        return self.reductions.add(torch.bmm(A.permute(1, 2, 0), B.permute(1, 0, 2))).unsqueeze(0)
+            return self._over_processes(A.reshape(-1, heads * rank).T @ B[:, 0]).view(1, heads, rank, width)
+        return self._over_processes(torch.bmm(A.permute(1, 2, 0), B.permute(1, 0, 2))).unsqueeze(0)
 
     def add_apply_(self, out: Tensor, A: Tensor, S: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
         """out_u ← keep · out_u + scale · a_uᵀ S_{g(u)} in place: [N, H, F] += [N, H, r] · [G, H, r, F]."""
