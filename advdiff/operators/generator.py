@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_nonnegative, expects, values_checked
+from advdiff.checks import check_floating, check_nonnegative, expects, values_checked
 from advdiff.operators.attention import Attention
 from advdiff.operators.precision import widened
 from advdiff.operators.propagator import Propagator
@@ -108,6 +108,7 @@ class Generator:
             return Generator(coupling, velocity, beta)
 
     def __matmul__(self, Z: Tensor) -> Tensor:
+        check_floating("Z", Z)
         wide = widened(Z)
         product = self.propagator @ wide
         return ((wide if Z.shape == product.shape else wide.unsqueeze(1)) - product).to(Z.dtype)

@@ -77,6 +77,7 @@ class Operator:
         return Operator(self.num_nodes, self.right, self.left, matrix, self.field_of_values)
 
     def __matmul__(self, Z: Tensor) -> Tensor:
+        check_floating("Z", Z)
         return self.field_of_values.centre * Z - self.propagator @ Z
 
     def __add__(self, other: Operator) -> Operator:

@@ -23,6 +23,7 @@ from torch import Tensor
 from advdiff.checks import has_values
 from advdiff.operators.propagator import Propagator
 from advdiff.propagation.errors import AccuracyWarning, FlowOverflowError
+from advdiff.propagation.methods.marching import MAX_STEPS
 from advdiff.propagation.methods.suited import flow
 from advdiff.propagation.solution import Outcome
 
@@ -49,7 +50,8 @@ def rounding(operator: Propagator, Z: Tensor, states: Tensor, times: Sequence[fl
     worst = max(range(len(times)), key=lambda i: times[i] * kappas[i])
     per_kappa = operator.radius * times[worst] * (1.0 + operator.condition)
     error = eps * (2.0 + per_kappa * kappas[worst])
-    if error > ALLOWED * tol and times[worst] and sizes[worst]:
+    is_short = operator.radius * times[worst] <= MAX_STEPS  # else it would take longer than the solver did
+    if error > ALLOWED * tol and times[worst] and sizes[worst] and is_short:
         kappa = _measured(operator, Z, times[worst], sizes[worst])
         if math.isfinite(kappa):
             error = min(error, eps * (2.0 + per_kappa * kappa))

@@ -29,6 +29,7 @@ from advdiff.operators.plain import plain_product, replayed_gradient, with_tenso
 from advdiff.operators.precision import full_precision
 from advdiff.operators.propagator import Propagator
 from advdiff.propagation.accuracy import judge
+from advdiff.propagation.methods.marching import check_steps
 from advdiff.propagation.methods.suited import flow
 from advdiff.propagation.solution import Outcome
 
@@ -56,6 +57,7 @@ class Sweep:
         self.points = (1.0 + points) / 2.0
         self.arrivals: dict[int, Tensor] = {}
         self.grid = [0.0]
+        check_steps(operator.radius * max(times) / PANEL, max(times))
         for index in sorted(range(len(times)), key=lambda i: times[i]):
             gap = times[index] - self.grid[-1]
             if gap > 0.0:

@@ -23,6 +23,7 @@ from advdiff.operators.precision import full_precision
 from advdiff.propagation.accuracy import judged
 from advdiff.propagation.adjoint import PANEL, ExponentialAction, gauss_points
 from advdiff.propagation.exponential import exponential
+from advdiff.propagation.methods.marching import check_steps
 from advdiff.propagation.methods.suited import flow
 
 
@@ -73,6 +74,7 @@ def _rule(k: int, time: float, radius: float, tol: float) -> tuple[list[float], 
     """Times T(1 − u) and weights w u^{k-1}/(k-1)! of Gauss–Legendre panels on [0, 1]."""
     if time == 0.0:
         return [0.0], [1.0 / math.factorial(k)]
+    check_steps(radius * time / PANEL, time)
     panels = max(1, math.ceil(radius * time / PANEL))
     points, weights = np.polynomial.legendre.leggauss(gauss_points(tol) + (k + 1) // 2)
     u = ((np.arange(panels)[:, None] + (1.0 + points) / 2.0) / panels).flatten()

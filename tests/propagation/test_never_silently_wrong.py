@@ -87,6 +87,18 @@ def test_underflow_is_said() -> None:
             advdiff.exponential(L, torch.ones(80, 1), 200.0, method)
 
 
+@pytest.mark.parametrize("method", ["taylor", "chebyshev"])
+def test_a_time_that_nobody_would_wait_for_is_refused(method: str) -> None:
+    L = advdiff.Generator(None, CYCLE.velocity("row", f32), 0.5)
+    with pytest.raises(ValueError, match="shorter time"):
+        advdiff.exponential(L, torch.ones(100, 1), 1e9, method)
+    Z = torch.ones(100, 1, requires_grad=True)
+    beta = torch.tensor(1.0, requires_grad=True)
+    value = advdiff.exponential(advdiff.Generator(None, CYCLE.velocity("row", f32), beta), Z, 1e5, "dense")
+    with pytest.raises(ValueError, match="shorter time"):
+        value.sum().backward()
+
+
 SOLVERS = {
     "exponential": lambda L, Z: advdiff.exponential(L, Z, 1.0),
     "resolvent": lambda L, Z: advdiff.resolvent(L, Z, 1.0),

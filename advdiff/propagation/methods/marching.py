@@ -21,6 +21,8 @@ from advdiff.propagation.solution import Outcome
 
 #: The time is never cut into more pieces than 2 to this because of rounding.
 MAX_HALVINGS = 12
+#: More steps are refused: they would take hours.
+MAX_STEPS = 20_000
 
 
 class Step(NamedTuple):
@@ -63,6 +65,8 @@ def march(
 
     while arrivals and times[arrivals[0]] == 0.0:
         record(Z, arrivals.pop(0))
+    if end:
+        check_steps(end / longest, end)
     eps, state, done, products, error, worst = torch.finfo(Z.dtype).eps, Z, 0.0, 0, 0.0, 0.0
     looked, halvings, length = True, 0, end / max(1, math.ceil(end / longest - 1e-9)) if end else 0.0
     while done < end:
@@ -92,6 +96,15 @@ def march(
         state = taken.states[-1].clone() if len(taken.states) > 1 else taken.states[-1]
         done = end if length == end - done else done + length
     return Outcome(out, products, worst if looked and has_values(Z) else None)
+
+
+def check_steps(steps: float, time: float) -> None:
+    """Refuse a time that nobody would wait for."""
+    if not steps <= MAX_STEPS:
+        raise ValueError(
+            f"T = {time:g} is {steps:.0f} steps long, and the limit is {MAX_STEPS}: choose a shorter time, or "
+            "method='dense' for a small graph."
+        )
 
 
 def ratio(part: float, whole: float) -> float:
