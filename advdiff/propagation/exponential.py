@@ -110,7 +110,9 @@ def exponential(
     eps = torch.finfo(spread.dtype).eps
     tol = max(tol, 4 * eps)
     heads, constant = spread.expand(-1, operator.heads, -1), operator.detach()
-    solve: Callable[..., Outcome] = partial(METHODS[method], tol=tol, **options)
+    # ∂Y/∂T = −LY multiplies the error of Y by up to ‖L‖.
+    inner = tol if learned is None else max(tol / (1.0 + constant.radius), 4 * eps)
+    solve: Callable[..., Outcome] = partial(METHODS[method], tol=inner, **options)
     with torch.no_grad():
         outcome = judged(constant, heads.detach().contiguous(), times, tol, solve)
     exactness = 4 * eps if method == "dense" else tol
