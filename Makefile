@@ -45,7 +45,7 @@ export ADVDIFF_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck faults mutants lab trial bench clean distclean
+.PHONY: help install book test browser pdf quick unit nbval notebooks lint typecheck faults fuzz mutants lab trial bench clean distclean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ pdf: $(STAMP) ## print the built book into _build/advdiff.pdf, with Chromium
 quick: $(STAMP) ## the inner loop: ruff and the fast tests
 	$(BIN)/ruff check .
 	MPLBACKEND=agg $(PYTEST) -x -q -m "not slow" tests
+
+fuzz: $(STAMP) ## 2,000 random problems for the solvers: right, or a warning or error by name (`make unit`: 50)
+	$(ONE_THREAD) $(BIN)/python -m tests.propagation.fuzz 2000
 
 unit: $(STAMP) ## all unit and property tests
 	MPLBACKEND=agg $(PYTEST) --doctest-modules --ignore tests/browser advdiff tests

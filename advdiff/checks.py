@@ -2,7 +2,8 @@
 
 A check of shapes costs nothing. One that looks at values makes the host wait for the device, so the outermost public
 call makes it once and does its work inside :func:`values_checked`, where the calls that it makes in turn do not look
-again. Nor is there anything to look at on torch's ``meta`` device, where tensors have no values.
+again. Nor is there anything to look at on torch's ``meta`` device, where tensors have no values, or while torch records
+or transforms a call (:func:`is_traced`). :func:`set_value_checks` turns them off altogether.
 """
 
 from __future__ import annotations
@@ -42,19 +43,67 @@ def values_checked(*compared: Tensor | None) -> Iterator[None]:
         _checked.reset(token)
 
 
+#: Are values looked at in this process? See :func:`set_value_checks`.
+_wanted = True
+
+
+def set_value_checks(enabled: bool) -> None:
+    """Turn the checks that look at values off, or on again, in this process.
+
+    They refuse NaN and infinite features, edges to nodes that do not exist, negative weights and edges between the
+    graphs of a batch, at the price of one synchronisation with the device per call. Turned off, such input gives wrong
+    numbers, or reads memory that is not its own: for data that have been through one checked epoch. Shapes, types and
+    devices are looked at all the same, and a solver still reports a singular point. A graph that is passed again is
+    then known by its memory and by torch's count of the writes to it: one that torch does not count (through NumPy, or
+    ``w.data``) goes unnoticed.
+
+    Example:
+        >>> import torch, advdiff
+        >>> V = advdiff.normalize_adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        >>> advdiff.set_value_checks(False)
+        >>> V @ torch.tensor([1.0, torch.nan])
+        tensor([nan, 1.])
+        >>> advdiff.set_value_checks(True)
+        >>> V @ torch.tensor([1.0, torch.nan])
+        Traceback (most recent call last):
+            ...
+        ValueError: Z holds 1 NaN or infinite entries; it must be finite: clean or impute it first.
+    """
+    global _wanted
+    _wanted = bool(enabled)
+
+
+def is_traced() -> bool:
+    """Does torch record this call (``torch.compile``, ``torch.export``) or transform it (``torch.func``)?
+
+    Then nothing may depend on values, and only operations that torch knows may be used.
+    """
+    return torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+
+
+def is_exported() -> bool:
+    """Does ``torch.export`` record this call? It takes a series apart into products, ``torch.ops.advdiff.spmm``."""
+    return bool(getattr(torch.compiler, "is_exporting", lambda: False)())
+
+
 def must_look_at(tensor: Tensor) -> bool:
-    """Has the tensor values that nobody has checked yet?"""
-    return has_values(tensor) and _checked.get() is None
+    """Has the tensor values that nobody has checked yet, and is it the time to look?"""
+    return not is_traced() and has_values(tensor) and _wanted and _checked.get() is None
 
 
 def is_checked(tensor: Tensor) -> bool:
     """Has the call that is under way compared this very tensor at its door?"""
-    return any(tensor is compared for compared in _checked.get() or ())
+    return _wanted and any(tensor is compared for compared in _checked.get() or ())
+
+
+def are_values_wanted() -> bool:
+    """May values be looked at in this process? See :func:`set_value_checks`."""
+    return _wanted
 
 
 def has_values(tensor: Tensor) -> bool:
-    """False on the ``meta`` device, where nothing that depends on values can be decided."""
-    return tensor.device.type != "meta"
+    """False on the ``meta`` device and in recorded code, where nothing that depends on values can be decided."""
+    return tensor.device.type != "meta" and not torch.compiler.is_compiling()
 
 
 def check_finite(name: str, tensor: Tensor) -> None:
@@ -90,27 +139,27 @@ def look(tensors: Mapping[str, Tensor | None], flags: Sequence[Tensor] = ()) -> 
 
 
 def check_tensor(name: str, value: object, sparse: bool = False) -> None:
-    """Refuse lists, arrays and None; and what most kernels do not know: sparse storage, and halves on a CPU."""
+    """Refuse lists, arrays and None; and what most kernels do not know: sparse storage."""
     if not isinstance(value, Tensor):
         hint = "" if value is None else f": torch.as_tensor({name})"
         raise ValueError(f"{name} is of type {type(value).__name__}; it must be a torch tensor{hint}.")
     if value.layout != torch.strided and not sparse:
         raise ValueError(f"{name} is stored as {value.layout}; pass it dense: call .to_dense() on it.")
-    if value.dtype == torch.float16 and value.device.type == "cpu":
-        raise ValueError(f"{name} has dtype torch.float16, which has no sparse products on a CPU; call .float() on it.")
 
 
 def expects(function: Callable[Parameters, Returned]) -> Callable[Parameters, Returned]:
     """Refuse arguments that are not of the annotated type: a list for a tensor, a string for a number, Z for L.
 
     Looks at tensors, numbers, strings and classes of this library, and at unions of these; where a number is asked for,
-    a tensor without dimensions will do. Tensors must lie on one device.
+    a tensor without dimensions will do. Tensors must lie on one device. Not in recorded code, where it would be traced.
     """
     names = list(inspect.signature(function).parameters)
     wanted: dict[str, tuple[type, ...]] = {}
 
     @functools.wraps(function)
     def checked(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+        if torch.compiler.is_compiling():
+            return function(*args, **kwargs)
         if not wanted:
             hints = get_type_hints(function)
             wanted.update({name: _accepted(hints[name]) for name in names if name in hints})
@@ -205,12 +254,28 @@ def check_rows(name: str, tensor: Tensor, num_nodes: int) -> None:
 
 
 def check_nonnegative(name: str, value: float | Tensor) -> None:
-    """Refuse a negative, NaN or infinite number."""
+    """Refuse a negative, NaN, infinite or complex number."""
+    if isinstance(value, Tensor) and value.is_complex():
+        raise ValueError(f"{name} has dtype {value.dtype}; it must be real.")
     if isinstance(value, Tensor) and not must_look_at(value):
         return
-    number = float(value.detach() if isinstance(value, Tensor) else value)
+    number = float(_worst(value.detach()) if isinstance(value, Tensor) else value)
     if not 0.0 <= number < float("inf"):
         raise ValueError(f"{name} is {number:g}; it must be a finite number that is not negative.")
+
+
+def _worst(value: Tensor) -> Tensor:
+    """The entry that a check of "finite and not negative" must look at: NaN or ∞ if there is one, else the smallest."""
+    return torch.where(value.sum().isfinite(), value.amin(), value.sum()) if value.numel() > 1 else value
+
+
+def number_of(name: str, value: float | Tensor) -> float:
+    """A number, or the value of a tensor with one element (1 on ``meta``, where it has none)."""
+    if not isinstance(value, Tensor):
+        return float(value)
+    if value.numel() != 1 or value.is_complex():
+        raise ValueError(f"{name} has shape {tuple(value.shape)} and dtype {value.dtype}; it must be a single number.")
+    return float(value.detach()) if has_values(value) else 1.0
 
 
 def check_tolerance(tol: float) -> None:
@@ -247,5 +312,5 @@ def check_edge_weight(edge_weight: Tensor, num_edges: int) -> None:
         )
     check_floating("edge_weight", edge_weight)
     check_finite("edge_weight", edge_weight)
-    if num_edges and must_look_at(edge_weight) and float(edge_weight.min()) < 0:
+    if num_edges and must_look_at(edge_weight) and float(edge_weight.detach().min()) < 0:
         raise ValueError("edge_weight holds negative entries; the velocity V needs weights of at least 0.")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from advdiff.nn import AdvDIFFormer
 
@@ -50,7 +50,7 @@ def model(solver: str, heads: int, order: int = 4) -> AdvDIFFormer:
     return AdvDIFFormer(CHANNELS, CHANNELS, 8, solver=solver, heads=heads, order=order)
 
 
-def loss_of(module: AdvDIFFormer, output: Tensor) -> None:
+def loss_of(module: nn.Module, output: Tensor) -> None:
     """Backward of a mean square; gradients end up in the module."""
     module.zero_grad()
     output.square().mean().backward()

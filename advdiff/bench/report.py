@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from advdiff.bench.suite import Row
+from advdiff.bench.rows import Row
 
 
 def line(row: Row) -> str:
@@ -20,7 +20,7 @@ def line(row: Row) -> str:
     )
     figure = f"{row.figure:.1f} {row.unit}"
     bar = "" if row.bar is None else f"bar {row.bar:g} {row.unit}: {row.verdict}"
-    agrees = "" if row.disagreement is None else f"gradients differ by {row.disagreement:.0e}"
+    agrees = "" if row.disagreement is None else f"{row.compared} differ by {row.disagreement:.0e}"
     case = f"{row.what:26s} {row.against:22s} N={row.nodes:<7d} H={row.heads}"
     return f"{case}  {times:36s} {figure:>9s}  {bar:22s} {agrees}".rstrip()
 

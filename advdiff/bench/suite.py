@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 import advdiff
 from advdiff.bench import measure, reference
+from advdiff.bench.data_sets import per_data_set
 from advdiff.bench.problems import CHANNELS, Graph, loss_of, model, molecules, random_graph, training_step
+from advdiff.bench.pyg_peers import against_pyg
+from advdiff.bench.rows import Row
+from advdiff.bench.scipy_peer import against_expm_multiply
+from advdiff.experiments.recipes import RECIPES
 from advdiff.nn import AdvDiffConv, AdvDIFFormer
 
 ARXIV = 169_343
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line of the report: a fast step against the same step as the pseudo-code reads, or a share, or a peak."""
-
-    what: str
-    against: str
-    nodes: int
-    heads: int
-    milliseconds: float | None = None
-    reference_milliseconds: float | None = None
-    figure: float = 0.0
-    unit: str = "×"
-    bar: float | None = None
-    disagreement: float | None = None
-
-    @property
-    def verdict(self) -> str:
-        if self.bar is None:
-            return ""
-        return "met" if (self.figure <= self.bar if self.unit == "GB" else self.figure >= self.bar) else "missed"
 
 
 Reference = Callable[[AdvDIFFormer], Tensor]
@@ -160,6 +143,40 @@ def rows(quick: bool) -> Iterator[Row]:
     if not quick:
         for solver in ("series", "inverse"):
             yield memory(solver, ARXIV, 2, 6.0)
+    yield from peers(quick, budget)
+
+
+def compiled(nodes: int, heads: int, budget: float, backend: str = "inductor") -> Row:
+    """The series model under ``torch.compile`` against itself."""
+    graph, module = random_graph(nodes), model("series", heads)
+    fast = torch.compile(module, backend=backend)
+    steps: dict[str, measure.Step] = {
+        "eager": training_step(module, graph),
+        "compiled": lambda: loss_of(module, fast(graph.x, graph.edge_index)),
+    }
+    best = measure.side_by_side(steps, budget)
+    return Row(
+        "series, K = 4, compiled", f"eager, {backend}", nodes, heads, 1e3 * best["compiled"], 1e3 * best["eager"],
+        best["eager"] / best["compiled"], bar=1.0,
+    )  # fmt: skip
+
+
+def peers(quick: bool, budget: float) -> Iterator[Row]:
+    """Against scipy, against PyG, and every model on every data set that is there."""
+    for nodes in (500,) if quick else (2_000, 20_000, ARXIV):
+        for tol in (1e-6, 1e-12):
+            bar = {20_000: 7.0, ARXIV: 5.0}.get(nodes) if tol == 1e-6 else None
+            yield against_expm_multiply(nodes, tol, budget, bar)
+    for nodes in (500,) if quick else (8_000, ARXIV):
+        bars = {("exponential", "PyG SGFormer"): 1.0} if nodes == ARXIV else {}
+        yield from against_pyg(nodes, budget, bars)
+    if not quick:  # without a C++ compiler there is nothing but torch's own kernels to compare
+        backend = "inductor" if shutil.which("g++") or shutil.which("clang++") else "aot_eager"
+        for heads in (1, 2):
+            yield compiled(8_000, heads, budget, backend)
+    for experiment in ("small_graphs",) if quick else [name for name in RECIPES if name != "arxiv_whole"]:
+        names = ("advdifformer-s", "gcn") if quick else None
+        yield from per_data_set(experiment, "quick" if quick else "full", budget / 10, names)
 
 
 def scaling(quick: bool) -> Iterator[dict[str, float | str]]:

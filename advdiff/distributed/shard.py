@@ -72,7 +72,7 @@ class Shard:
             check_edge_weight(self.edge_weight, self.edge_index.size(1))
         self.reductions = RankReductions(self.summary.num_nodes, group)
         self.halo = Halo(tensors["halo"], tensors["need"], self.nodes, self.reductions)
-        self.segments = Segments(self.num_nodes, None, self.nodes.device, self.reductions)
+        self.segments = Segments(self.num_nodes, None, self.nodes.device, reductions=self.reductions)
         self._velocities: dict[str, ShardedVelocity] = {}
 
     @property

@@ -13,6 +13,7 @@ others have for its nodes, while it multiplies V_llᵀ Z_l. Where V is symmetric
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -76,6 +77,12 @@ class ShardedVelocity(Velocity):
         inner.add_product_(out, Z, scale, keep)
         rows = finish()
         return torch.addmm(out, self._matrix(out.dtype), rows, alpha=scale, out=out) if has_border else out
+
+    def to(self, *args: Any, **kwargs: Any) -> Velocity:
+        raise ValueError("a part of V stays on the device of its shard; make the shard anew on the other one.")
+
+    def arrays(self, dtype: torch.dtype) -> tuple[Tensor, Tensor, list[Tensor]]:
+        raise ValueError("no rank holds the whole of V, so torch cannot record its products; do not compile.")
 
     def to_dense(self, dtype: torch.dtype | None = None) -> Tensor:
         raise ValueError("no rank holds the whole of V; make it with normalize_adjacency in one process.")

@@ -168,6 +168,8 @@ def predict(model: nn.Module, graph: Data) -> Tensor:
     """
     taken = inspect.signature(model.forward).parameters
     given = {name: graph.get(name) for name in INPUTS if name in taken and graph.get(name) is not None}
+    if "batch_size" in taken and "batch" in given:  # the last graphs of a batch may be empty
+        given["batch_size"] = getattr(graph, "num_graphs", None)
     output: Tensor = model(graph.x, graph.edge_index, **given)
     return output
 

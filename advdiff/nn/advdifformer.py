@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from advdiff.nn.conv import AdvDiffConv
 from advdiff.nn.model import GraphModel
 
@@ -21,11 +23,11 @@ class AdvDIFFormer(GraphModel):
     code which the paper does not mention; they are off by default.
 
     Args:
-        in_channels: number D of node features.
+        in_channels: number D of node features, or -1: as many as the first input has.
         hidden_channels: width d.
         out_channels: number of outputs.
         solver: ``"series"`` (AdvDIFFormer-s), ``"inverse"`` (-i) or ``"exponential"`` (the closed form itself).
-        heads, beta, theta, order, time, normalization, edge_dim, diffusion: see :class:`AdvDiffConv`.
+        heads, beta, theta, order, time, normalization, edge_dim, diffusion, tol, learn: see :class:`AdvDiffConv`.
         num_layers: propagation layers, with ReLU and dropout between them.
         dropout: rate, in the MLPs and between layers.
         batch_norm: normalise after each layer.
@@ -34,7 +36,7 @@ class AdvDIFFormer(GraphModel):
 
     Shapes:
         x [N, in_channels], edge_index [2, E], edge_weight [E], edge_attr [E, edge_dim], batch [N],
-        edge_label_index [2, M] → [N, out], [M, out] or [G, out]
+        edge_label_index [2, M] → [N, out], [M, out] or [G, out]; or ``model(data)``, see :class:`GraphModel`
 
     Example:
         >>> import torch
@@ -64,6 +66,8 @@ class AdvDIFFormer(GraphModel):
         task: str = "node",
         *,
         diffusion: bool = True,
+        tol: float = 1e-6,
+        learn: Sequence[str] = (),
     ) -> None:
         if num_layers < 1:
             raise ValueError(f"num_layers is {num_layers}; num_layers must be at least 1.")
@@ -83,7 +87,9 @@ class AdvDIFFormer(GraphModel):
                     time=time,
                     normalization=normalization,
                     edge_dim=edge_dim,
+                    tol=tol,
                     diffusion=diffusion,
+                    learn=learn,
                 )
                 for _ in range(num_layers)
             ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from advdiff.nn.part import current_part
+from advdiff.nn.part import CURRENT_PART
 
 
 class BatchNorm1d(nn.BatchNorm1d):
@@ -25,7 +25,7 @@ class BatchNorm1d(nn.BatchNorm1d):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        part = current_part()
+        part = None if torch.compiler.is_compiling() else CURRENT_PART.get()  # recorded code is of a whole graph
         if part is None or not (self.training or self.running_mean is None):
             return super().forward(x)
         segments = part.segments

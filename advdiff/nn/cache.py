@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from advdiff.checks import (
+    are_values_wanted,
     check_all_finite,
     check_csr,
     check_edge_index,
@@ -27,10 +28,11 @@ from advdiff.checks import (
     check_tensor,
     has_values,
     is_checked,
+    is_traced,
     look,
     must_look_at,
 )
-from advdiff.nn.part import current_part
+from advdiff.nn.part import CURRENT_PART
 from advdiff.operators.graph import normalize_adjacency
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
@@ -55,25 +57,48 @@ class Known:
     def __init__(self, given: Tensor) -> None:
         with torch.inference_mode(False):  # what is remembered must serve autograd later
             self.copy = given.detach().clone()
-        self.key = id(given)
+        self.key, self.marks = id(given), _marks(given)
         storage = _parts(given)[-1].untyped_storage()
         self.memory = weakref.ref(storage, partial(_freed, self.key))
 
-    def differs(self, given: Tensor) -> Tensor | None:
-        """A flag on the tensor's device, raised where its values are others than those of the copy; None: in form."""
+    def has_form_of(self, given: Tensor) -> bool:
+        """Are shape, type, place and storage the same, and the number of entries of a sparse matrix?"""
         form = (given.shape, given.dtype, given.device, given.layout)
         if form != (self.copy.shape, self.copy.dtype, self.copy.device, self.copy.layout):
+            return False
+        return all(new.shape == old.shape for new, old in zip(_parts(given), _parts(self.copy), strict=True))
+
+    def differs(self, given: Tensor) -> Tensor | None:
+        """A flag on the tensor's device, raised where its values are others than those of the copy; None: in form."""
+        if not self.has_form_of(given):
             return None
-        parts = list(zip(_parts(given.detach()), _parts(self.copy), strict=True))
-        if any(new.shape != old.shape for new, old in parts):  # another number of entries of a sparse matrix
-            return None
+        parts = zip(_parts(given.detach()), _parts(self.copy), strict=True)
         return torch.stack([torch.ne(new, old).any() for new, old in parts]).any()
+
+    def is_up_to_date(self, given: Tensor) -> bool:
+        """Does the tensor hold what the copy holds? Where nobody may look, torch's count of its writes tells."""
+        if not are_values_wanted() and self.marks is not None:
+            return self.marks == _marks(given)
+        differs = self.differs(given)
+        return differs is not None and not bool(differs)
 
 
 def _parts(tensor: Tensor) -> tuple[Tensor, ...]:
     if tensor.layout == torch.sparse_csr:
         return tensor.crow_indices(), tensor.col_indices(), tensor.values()
+    if tensor.layout == torch.sparse_csc:
+        return tensor.ccol_indices(), tensor.row_indices(), tensor.values()
+    if tensor.layout == torch.sparse_coo:
+        return tensor._indices(), tensor._values()
     return (tensor,)
+
+
+def _marks(tensor: Tensor) -> tuple | None:
+    """Where the tensor lies and how many writes to it torch has counted; None in inference mode, which counts none."""
+    if tensor.is_inference():
+        return None
+    parts = [(part.data_ptr(), part.shape, part.stride(), part.dtype, part._version) for part in _parts(tensor)]
+    return tensor.layout, tensor.shape, *parts
 
 
 _copies: dict[int, Known] = {}
@@ -123,24 +148,29 @@ def _keep(memory: dict, key: Any, value: Any, capacity: int = CAPACITY) -> None:
             _drop(gone)
 
 
-def _up_to_date(given: Tensor | None) -> Known | None:
-    """The copy that equals the tensor now; compared unless the call under way has done so at its door."""
+def _up_to_date(given: Tensor | None, trusted: bool = False) -> Known | None:
+    """The copy that equals the tensor now; compared unless the call under way has done so at its door, or will."""
     if given is None:
         return None
     known = _copies.get(id(given))
     if known is None:
         return _learn(given)
-    if is_checked(given):
+    if is_checked(given) or (known.has_form_of(given) if trusted else known.is_up_to_date(given)):
         return known
-    differs = known.differs(given)
-    return _learn(given) if differs is None or bool(differs) else known
+    return _learn(given)
 
 
-def recall(memory: Memory, inputs: list[Tensor | None], options: tuple, make: Callable[..., Result]) -> Result:
-    """``make(*copies of the inputs)``, or what it returned for tensors with these contents and these options."""
-    if any(given is not None and not has_values(given) for given in inputs):  # nothing to compare
+def recall(
+    memory: Memory, inputs: list[Tensor | None], options: tuple, make: Callable[..., Result], *, trusted: bool = False
+) -> Result:
+    """``make(*copies of the inputs)``, or what it returned for tensors with these contents and these options.
+
+    ``trusted`` leaves it to the caller to compare the contents afterwards (``made_from`` of :func:`check_graph`).
+    """
+    # On ``meta`` there is nothing to compare, and what torch records or transforms is of no use to another call.
+    if is_traced() or any(given is not None and not has_values(given) for given in inputs):
         return make(*inputs)
-    copies = [_up_to_date(given) for given in inputs]
+    copies = [_up_to_date(given, trusted) for given in inputs]
     key = (*copies, *options)
     result = memory.get(key)
     if result is None:
@@ -154,22 +184,32 @@ def velocity_of(
     edge_index: Tensor, num_nodes: int, edge_weight: Tensor | None, kind: str, self_loops: str = "none"
 ) -> Velocity:
     """``normalize_adjacency`` with a memory of the last graphs; or V of the part that stands for the graph."""
-    part = current_part()
+    part = CURRENT_PART.get()
     if part is not None:
         return part.velocity(kind, self_loops)
 
     def normalise(edge_index: Tensor, edge_weight: Tensor | None) -> Velocity:
         return normalize_adjacency(edge_index, num_nodes, edge_weight, kind, self_loops=self_loops)
 
+    if edge_weight is not None and edge_weight.requires_grad:  # gradients flow to the weights, not to a copy of them
+        return normalise(edge_index, edge_weight)
     return recall(_velocities, [edge_index, edge_weight], (num_nodes, kind, self_loops), normalise)
 
 
-def segments_of(num_nodes: int, batch: Tensor | None, device: torch.device) -> Segments:
-    """``Segments`` with a memory of the last batches; or those of the part that stands for the graph."""
-    part = current_part()
+def segments_of(
+    num_nodes: int, batch: Tensor | Segments | None, device: torch.device, num_graphs: int | None = None
+) -> Segments:
+    """``Segments`` with a memory of the last batches; those that are made already are returned as they are.
+
+    Where a part stands for the graph, its own are returned.
+    """
+    if isinstance(batch, Segments):
+        return batch
+    part = CURRENT_PART.get()
     if part is not None:
         return part.segments
-    return recall(_segments, [batch], (num_nodes, device), lambda batch: Segments(num_nodes, batch, device))
+    options = (num_nodes, device, num_graphs)
+    return recall(_segments, [batch], options, lambda batch: Segments(num_nodes, batch, device, num_graphs))
 
 
 def check_graph(
@@ -179,12 +219,16 @@ def check_graph(
     batch: Tensor | None,
     device: torch.device,
     features: Mapping[str, Tensor | None] | None = None,
-) -> None:
+    made_from: Tensor | None = None,
+) -> bool:
     """The door of a model: edges between existing nodes, with weights that are not negative, inside the graphs of the
     batch, and features without NaN.
 
     What was found good is compared with its copy, in the one look that also reads the features; a sparse matrix of
     features is such a thing, too. The caller then works inside ``values_checked(edge_index, edge_weight, batch, …)``.
+
+    False if ``made_from``, of which the edges were made (``adj_t``), is no longer what it was then: they must be made
+    anew, and nothing was checked.
     """
     features = features or {}
     dense = {name: given for name, given in features.items() if given is None or given.layout == torch.strided}
@@ -195,7 +239,7 @@ def check_graph(
         check_edge_index(edge_index, num_nodes)
         if edge_weight is not None:
             check_edge_weight(edge_weight, edge_index.size(1))
-        if batch is not None:
+        if batch is not None and not torch.compiler.is_compiling():
             segments_of(num_nodes, batch, device).check_edges(edge_index)
         for name, matrix in zip(sparse, matrices, strict=True):
             check_csr(name, matrix)
@@ -207,21 +251,24 @@ def check_graph(
                 raise ValueError(
                     f"{name} lies on {given.device} and the features on {device}; move both to one device."
                 )
-    part = current_part()
+    part = CURRENT_PART.get()
     if part is not None:
         part.check(edge_index, num_nodes, edge_weight, batch)
         check_all_finite(dense)
-        return
+        return True
     if not must_look_at(edge_index):  # what was not looked at is not to be remembered as good
         check(edge_index, edge_weight, batch, *sparse.values())
         check_all_finite(dense)
-        return
+        return True
     inputs = [*graph, *sparse.values()]
-    known = [(copy, copy.differs(t)) for t in inputs if t is not None and (copy := _copies.get(id(t))) is not None]
+    read = [*inputs, made_from]
+    known = [(copy, copy.differs(t)) for t in read if t is not None and (copy := _copies.get(id(t))) is not None]
     finite, *answers = look(dense, [flag for _, flag in known if flag is not None])
     for copy, flag in known:
         if flag is None or answers.pop(0):
             _drop(copy)
+    if made_from is not None and id(made_from) not in _copies:
+        return False
     copies = [None if t is None else _copies.get(id(t)) or _learn(t) for t in inputs]
     key = (*copies, num_nodes, device)
     if key not in _good:
@@ -229,6 +276,7 @@ def check_graph(
         _keep(_good, key, True)
     if not finite:
         check_all_finite(dense)
+    return True
 
 
 def forget() -> None:

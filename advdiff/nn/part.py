@@ -31,19 +31,15 @@ class Part(Protocol):
         """Refuse tensors that are not those of this part."""
 
 
-_part: ContextVar[Part | None] = ContextVar("advdiff_part", default=None)
+#: The part that stands for the graph; None where a graph is all in one process.
+CURRENT_PART: ContextVar[Part | None] = ContextVar("advdiff_part", default=None)
 
 
 @contextmanager
 def standing_for_the_graph(part: Part) -> Iterator[None]:
     """Take the graph that layers and models are called with for this part of it."""
-    token = _part.set(part)
+    token = CURRENT_PART.set(part)
     try:
         yield
     finally:
-        _part.reset(token)
-
-
-def current_part() -> Part | None:
-    """The part that stands for the graph; None where a graph is all in one process."""
-    return _part.get()
+        CURRENT_PART.reset(token)

@@ -82,7 +82,16 @@ class AdvDIFFormerSpec:
     @property
     def settings(self) -> dict[str, Any]:
         others = {"order", "theta", "time"} - {self.own}
-        skipped = {"in_channels", "hidden_channels", "out_channels", "solver", "task", "edge_dim"} | others
+        skipped = {
+            "in_channels",
+            "hidden_channels",
+            "out_channels",
+            "solver",
+            "task",
+            "edge_dim",
+            "tol",
+            "learn",
+        } | others
         given = _defaults(AdvDIFFormer)
         return {**COMMON, **{name: value for name, value in given.items() if name not in skipped}}
 

@@ -47,7 +47,7 @@ class Blocks:
         edge_index, size = velocity.edge_index.long(), segments.largest
         source, target = edge_index if segments.slots is None else segments.slots[edge_index]
         entry = target * size + source % max(size, 1)
-        V = velocity.entries.new_zeros(segments.num_graphs * size * size).index_add_(0, entry, velocity.entries)
+        V = velocity.entries.new_zeros(segments.num_graphs * size * size).index_add(0, entry, velocity.entries)
         return cls(segments, V.to(dtype).view(segments.num_graphs, 1, size, size))
 
     def __matmul__(self, Z: Tensor) -> Tensor:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_nonnegative, expects, values_checked
+from advdiff.checks import check_floating, check_nonnegative, expects, values_checked
 from advdiff.operators.attention import Attention
+from advdiff.operators.precision import widened
 from advdiff.operators.propagator import Propagator
 from advdiff.operators.segments import Segments
 from advdiff.operators.velocity import Velocity
@@ -21,8 +24,8 @@ class Generator:
         \frac{\partial \mathbf Z(t)}{\partial t} = -\mathbf L\, \mathbf Z(t), \qquad
         \mathbf L = \mathbf I - \mathbf C - \beta \mathbf V
 
-    ``L @ Z`` and ``L.T @ Z`` cost O(N + E) and are differentiable in query, key, β and Z; ``L.to_dense()`` is the
-    dense oracle, [N, N] or [H, N, N]. ``L.propagator`` is P = C + βV.
+    ``L @ Z`` and ``L.T @ Z`` cost O(N + E) and are differentiable in query, key, β, edge weights and Z;
+    ``L.to_dense()`` is the dense oracle, [N, N] or [H, N, N]. ``L.propagator`` is P = C + βV.
 
     Special cases: ``velocity=None`` is non-local diffusion, I − C; ``coupling=None, beta=1`` is local
     diffusion, I − V.
@@ -30,7 +33,8 @@ class Generator:
     Args:
         coupling: the attention C, or None.
         velocity: V from :func:`advdiff.normalize_adjacency`, or None.
-        beta: weight β ≥ 0 of the advection, a number or a tensor with one element.
+        beta: weight β ≥ 0 of the advection: a number, a tensor with one element, or a tensor [H] with one for each
+            head.
 
     Example:
         >>> import torch, advdiff
@@ -46,8 +50,11 @@ class Generator:
     ) -> None:
         if coupling is None and velocity is None:
             raise ValueError("the generator needs a coupling, a velocity or both; both are None.")
-        if isinstance(beta, Tensor) and beta.numel() != 1:
-            raise ValueError(f"beta has shape {tuple(beta.shape)}; it must be a single number.")
+        if isinstance(beta, Tensor):
+            heads = None if coupling is None else coupling.heads
+            if beta.numel() != 1 and (beta.dim() != 1 or beta.numel() != (heads or beta.numel())):
+                each = "one for each head" if heads is None else f"one for each of the {heads} heads"
+                raise ValueError(f"beta has shape {tuple(beta.shape)}; it must be a single number or {each}.")
         check_nonnegative("beta", beta)
         self.coupling, self.velocity, self.beta = coupling, velocity, beta
         if coupling is not None:
@@ -61,7 +68,9 @@ class Generator:
                     f"the velocity lies on {velocity.device} and the coupling on {coupling.left.device}; "
                     "move both to one device."
                 )
-            if velocity is not None and velocity.reductions is not coupling.segments.reductions:
+            here = coupling.segments.reductions
+            there = here if velocity is None else velocity.reductions
+            if not (here is there or (here.is_whole and there.is_whole)):
                 raise ValueError(
                     "the velocity and the coupling hold different parts of the graph; build both from the same one."
                 )
@@ -72,8 +81,10 @@ class Generator:
                 left, right, segments, velocity, beta, coupling.multi_head, coupling.sums_to_one
             )
         elif velocity is not None:
-            segments = Segments(velocity.num_nodes, None, velocity.device, velocity.reductions)
-            self.propagator = Propagator(None, None, segments, velocity, beta, False)
+            segments = Segments(velocity.num_nodes, None, velocity.device, reductions=velocity.reductions)
+            self.propagator = Propagator(
+                None, None, segments, velocity, beta, isinstance(beta, Tensor) and beta.numel() > 1
+            )
 
     @property
     def num_nodes(self) -> int:
@@ -88,9 +99,19 @@ class Generator:
         with values_checked():  # they were when L was made
             return Generator(coupling, velocity, self.beta)
 
+    def to(self, *args: Any, **kwargs: Any) -> Generator:
+        """L on another device or in another dtype, called like ``Tensor.to``."""
+        coupling = None if self.coupling is None else self.coupling.to(*args, **kwargs)
+        velocity = None if self.velocity is None else self.velocity.to(*args, **kwargs)
+        beta = self.beta.to(*args, **kwargs) if isinstance(self.beta, Tensor) else self.beta
+        with values_checked():
+            return Generator(coupling, velocity, beta)
+
     def __matmul__(self, Z: Tensor) -> Tensor:
-        product = self.propagator @ Z
-        return (Z if Z.shape == product.shape else Z.unsqueeze(1)) - product
+        check_floating("Z", Z)
+        wide = widened(Z)
+        product = self.propagator @ wide
+        return ((wide if Z.shape == product.shape else wide.unsqueeze(1)) - product).to(Z.dtype)
 
     def to_dense(self) -> Tensor:
         """L as a dense matrix, [N, N] or [H, N, N] (an oracle for small N)."""

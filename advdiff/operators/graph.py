@@ -56,7 +56,8 @@ def normalize_adjacency(
 
     with A[target, source] the weight of the edge source → target. Duplicate edges add up. For an undirected
     graph (both directions listed) the symmetric kind is the paper's D^{-1/2} A D^{-1/2}; for a directed one the
-    two-sided degrees keep ‖V‖₂ ≤ 1.
+    two-sided degrees keep ‖V‖₂ ≤ 1. V, and whatever is computed with it, is differentiable in the weights, through the
+    degrees, too; the gradient of a weight of 0 whose row or column of A is zero is 0.
 
     Args:
         edge_index: [2, E], source and target of each edge.
@@ -77,7 +78,7 @@ def normalize_adjacency(
     """
     check_choice("kind of normalisation", kind, NORMALIZATIONS)
     check_choice("self_loops", self_loops, SELF_LOOPS)
-    num_nodes = int(num_nodes)
+    num_nodes = num_nodes if torch.compiler.is_compiling() else int(num_nodes)  # recorded code may leave it open
     check_edge_index(edge_index, num_nodes)
     # Entries are computed in float64 whatever the precision of the products (mps has none).
     exact = torch.float32 if edge_index.device.type == "mps" else torch.float64
@@ -92,7 +93,7 @@ def normalize_adjacency(
                 "move both to one device."
             )
         dtype = dtype or edge_weight.dtype
-        weight = edge_weight.detach().to(exact)
+        weight = edge_weight.to(exact)
     if self_loops != "none":
         edge_index, weight = _with_self_loops(edge_index, weight, num_nodes, self_loops)
     source, target = edge_index
@@ -129,6 +130,7 @@ def _degree_skew(degree: Tensor) -> float:
     """√(d_max/d_min) over the nodes with an edge: D^{1/2} makes D^{-1}A symmetric at that cost."""
     if not has_values(degree) or not bool((degree > 0).any()):
         return 1.0
+    degree = degree.detach()
     busy = degree[degree > 0]
     return float(busy.max().sqrt() / busy.min().sqrt())
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from advdiff.checks import check_tensor, has_values, must_look_at
+from advdiff.checks import check_tensor, has_values, is_traced, must_look_at
 from advdiff.operators.reductions import WHOLE, Reductions
 
 #: Empty graphs that a batch may have however few its nodes are; each costs memory.
@@ -26,6 +26,7 @@ class Segments:
         num_nodes: number N of nodes.
         batch: [N] graph number of each node (PyG's ``batch``, any order), or None for one graph.
         device: where the index tensors live when ``batch`` is None.
+        num_graphs: how many graphs there are, if the last ones may be empty; by default the largest number + 1.
         reductions: how sums over the nodes of this process become sums over all nodes, where others hold the rest.
 
     Example:
@@ -36,7 +37,12 @@ class Segments:
     """
 
     def __init__(
-        self, num_nodes: int, batch: Tensor | None, device: torch.device, reductions: Reductions = WHOLE
+        self,
+        num_nodes: int,
+        batch: Tensor | None,
+        device: torch.device,
+        num_graphs: int | None = None,
+        reductions: Reductions = WHOLE,
     ) -> None:
         self.num_nodes, self.batch, self.num_graphs, self.largest = num_nodes, batch, 1, num_nodes
         self.reductions = reductions
@@ -44,6 +50,7 @@ class Segments:
             raise ValueError("a graph that is spread over processes is one graph; pass batch=None.")
         #: [N] where each node stands when every graph is padded to the largest one; None if there is one graph.
         self.slots: Tensor | None = None
+        self._graph_of_tile: Tensor | None = None
         if batch is not None:
             self._check(batch, device)
             # On ``meta`` nothing can be counted: shapes are the same with one graph.
@@ -56,15 +63,26 @@ class Segments:
                         f"batch names graph {highest} among {num_nodes} nodes; number the graphs 0, 1, 2, …."
                     )
                 self.num_graphs = highest + 1
+        if num_graphs is not None:
+            self._check_number(num_graphs)
+            if batch is not None and batch.device.type != "meta":
+                self.num_graphs = num_graphs
+        elif batch is not None and torch.compiler.is_compiling():
+            raise ValueError("recorded code cannot count the graphs of a batch; pass their number as batch_size.")
         if self.num_graphs == 1:
             self.counts = torch.full((1,), self.all_nodes, dtype=torch.int64, device=device)
+        elif torch.compiler.is_compiling():  # sizes are unknown, so nothing can be cut or padded
+            assert batch is not None
+            self.counts = (
+                torch.zeros_like(batch[:1]).expand(self.num_graphs).index_add(0, batch, torch.ones_like(batch))
+            )
         else:
             self._cut_into_tiles()
 
     @property
     def all_nodes(self) -> int:
         """Number of nodes of the whole graph, be they here or in other processes."""
-        return self.reductions.count(self.num_nodes)
+        return self.num_nodes if self.reductions.is_whole else self.reductions.count(self.num_nodes)
 
     def is_small(self, size: int) -> bool:
         """Is this one graph of at most ``size`` nodes, and all of it here?"""
@@ -79,6 +97,24 @@ class Segments:
             )
         if batch.device != device:
             raise ValueError(f"batch lies on {batch.device} and the features on {device}; move both to one device.")
+
+    def _check_number(self, num_graphs: int) -> None:
+        if self.batch is None and num_graphs != 1:
+            raise ValueError(
+                f"{num_graphs} graphs were announced without a batch; pass batch [N], the graph number of each node."
+            )
+        if num_graphs < self.num_graphs and (self.num_nodes or num_graphs < 0):
+            raise ValueError(
+                f"{num_graphs} graphs were announced but batch numbers {self.num_graphs}; pass their number, which PyG "
+                "calls num_graphs, or leave it out."
+            )
+
+    def to(self, device: torch.device) -> Segments:
+        """The same on another device."""
+        if device == self.counts.device:
+            return self
+        batch = None if self.batch is None else self.batch.to(device)
+        return Segments(self.num_nodes, batch, device, self.num_graphs, self.reductions)
 
     def check_edges(self, edge_index: Tensor) -> None:
         """Graphs of a batch are propagated apart, so no edge may join two of them."""
@@ -96,9 +132,9 @@ class Segments:
         assert self.batch is not None
         batch, device = self.batch, self.batch.device
         self.counts = torch.bincount(batch, minlength=self.num_graphs)
-        self.largest, mean = int(self.counts.max()), -(-self.num_nodes // self.num_graphs)
+        self.largest, mean = int(self.counts.max()), max(1, -(-self.num_nodes // self.num_graphs))
         self._one_tile_each = self.largest <= 2 * mean
-        self._tile_length = self.largest if self._one_tile_each else mean
+        self._tile_length = max(1, self.largest) if self._one_tile_each else mean
         tiles = torch.div(self.counts + self._tile_length - 1, self._tile_length, rounding_mode="floor").clamp_(min=1)
         self._graph_of_tile = torch.repeat_interleave(torch.arange(self.num_graphs, device=device), tiles)
         order = torch.argsort(batch, stable=True)
@@ -111,6 +147,10 @@ class Segments:
         self._row_of_node = slot - self._tile_of_node * self._tile_length
         self.slots = batch * self.largest + self._position
 
+    def norms(self, *tensors: Tensor) -> list[float]:
+        """Frobenius norms over all nodes, see :meth:`Reductions.norms`."""
+        return self.reductions.norms(*tensors)
+
     def per_node(self, per_graph: Tensor) -> Tensor:
         """[G, …] → [N, …]: each node reads its graph's row."""
         if self.batch is None or self.num_graphs == 1:
@@ -120,9 +160,14 @@ class Segments:
     def sum(self, X: Tensor) -> Tensor:
         """[N, …] → [G, …]: sum over the nodes of each graph."""
         if self.num_graphs == 1:
-            return self.reductions.add(X.sum(0, keepdim=True))
+            return self._over_processes(X.sum(0, keepdim=True))
         assert self.batch is not None
-        return X.new_zeros(self.num_graphs, *X.shape[1:]).index_add_(0, self.batch, X)
+        zeros = X.new_zeros(self.num_graphs, *X.shape[1:])
+        return zeros.index_add(0, self.batch, X) if is_traced() else zeros.index_add_(0, self.batch, X)
+
+    def _over_processes(self, partial: Tensor) -> Tensor:
+        """A sum over the nodes at hand as one over all nodes."""
+        return partial if self.reductions.is_whole else self.reductions.add(partial)
 
     def mean(self, X: Tensor) -> Tensor:
         """[N, …] → [G, …]: mean over the nodes of each graph, 0 where it has none."""
@@ -137,7 +182,8 @@ class Segments:
     def pad(self, X: Tensor) -> Tensor:
         """[N, H, F] → [G, H, n, F]: the nodes of each graph, then zeros up to the size n of the largest one."""
         if self.slots is not None:
-            X = X.new_zeros(self.num_graphs * self.largest, *X.shape[1:]).index_copy_(0, self.slots, X)
+            zeros = X.new_zeros(self.num_graphs * self.largest, *X.shape[1:])
+            X = zeros.index_copy(0, self.slots, X) if is_traced() else zeros.index_copy_(0, self.slots, X)
         return X.view(self.num_graphs, self.largest, *X.shape[1:]).transpose(1, 2)
 
     def unpad(self, X: Tensor) -> Tensor:
@@ -154,22 +200,28 @@ class Segments:
 
     def _tiled(self, X: Tensor) -> Tensor:
         """[N, H, r] → [tiles, H, tile length, r]."""
+        assert self._graph_of_tile is not None
         tiles = X.new_zeros(self._graph_of_tile.numel(), X.size(1), self._tile_length, X.size(2))
+        if is_traced():  # vmap cannot write into a tensor that it does not know
+            return tiles.transpose(1, 2).index_put((self._tile_of_node, self._row_of_node), X).transpose(1, 2)
         tiles[self._tile_of_node, :, self._row_of_node] = X
         return tiles
 
     def outer(self, A: Tensor, B: Tensor) -> Tensor:
         """Σ_{u in g} a_u b_uᵀ per graph and head: [N, H, r], [N, H or 1, F] → [G, H, r, F]."""
         heads, rank, width = A.size(1), A.size(2), B.size(2)
+        if self.num_graphs > 1 and self._graph_of_tile is None:
+            return self.sum(A.unsqueeze(3) * B.unsqueeze(2))
         if self.num_graphs > 1:
             products = self._tiled(A).transpose(2, 3) @ self._tiled(B)
             if self._one_tile_each:
                 return products
+            assert self._graph_of_tile is not None
             sums = products.new_zeros(self.num_graphs, heads, rank, width)
             return sums.index_add_(0, self._graph_of_tile, products)
         if B.size(1) == 1 and heads > 1:  # shared by the heads: one larger product
-            return self.reductions.add(A.reshape(-1, heads * rank).T @ B[:, 0]).view(1, heads, rank, width)
-        return self.reductions.add(torch.bmm(A.permute(1, 2, 0), B.permute(1, 0, 2))).unsqueeze(0)
+            return self._over_processes(A.reshape(-1, heads * rank).T @ B[:, 0]).view(1, heads, rank, width)
+        return self._over_processes(torch.bmm(A.permute(1, 2, 0), B.permute(1, 0, 2))).unsqueeze(0)
 
     def add_apply_(self, out: Tensor, A: Tensor, S: Tensor, scale: float = 1.0, keep: float = 1.0) -> Tensor:
         """out_u ← keep · out_u + scale · a_uᵀ S_{g(u)} in place: [N, H, F] += [N, H, r] · [G, H, r, F]."""
@@ -183,10 +235,22 @@ class Segments:
             return torch.mul(rows, scale, out=out)
         return out.mul_(keep).add_(rows, alpha=scale)
 
+    def product(self, A: Tensor, S: Tensor) -> Tensor:
+        """:meth:`apply` in operations that torch can differentiate, record and transform."""
+        if self.num_graphs == 1:
+            return (A.transpose(0, 1) @ S[0]).transpose(0, 1)
+        if self._graph_of_tile is None:
+            return (A.unsqueeze(2) @ S[self.batch]).squeeze(2)
+        products = self._tiled(A) @ (S if self._one_tile_each else S[self._graph_of_tile])
+        return products[self._tile_of_node, :, self._row_of_node]
+
+    @staticmethod
+    def padded(width: int) -> int:
+        """Rows of d + 1 numbers are padded to whole vector registers: products into them run twice as fast."""
+        return -(-width // 8) * 8 if width > 8 else width
+
     def apply(self, A: Tensor, S: Tensor) -> Tensor:
         """a_uᵀ S_{g(u)} for every node and head."""
         width = S.size(3)
-        # Rows of d + 1 numbers are padded to whole vector registers: products into them run twice as fast.
-        padded = -(-width // 8) * 8 if width > 8 else width
-        out = A.new_empty(A.size(0), A.size(1), padded)[..., :width]
+        out = A.new_empty(A.size(0), A.size(1), self.padded(width))[..., :width]
         return self.add_apply_(out, A, S, keep=0.0)

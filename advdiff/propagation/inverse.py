@@ -3,7 +3,8 @@ r"""(θI + L)⁻¹Z, whatever method solved for it: what the solution tells abou
 By the implicit-function theorem, with X = (θI + L)⁻¹Z and λ = (θI + L)⁻ᵀG for the incoming gradient G,
 
 .. math::
-    \partial \mathbf Z = \boldsymbol\lambda, \qquad \partial \mathbf P = \boldsymbol\lambda \mathbf X^\top .
+    \partial \mathbf Z = \boldsymbol\lambda, \qquad \partial \mathbf P = \boldsymbol\lambda \mathbf X^\top, \qquad
+    \partial \theta = -\langle \boldsymbol\lambda, \mathbf X \rangle .
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from advdiff.checks import has_values
+from advdiff.operators.plain import plain_product, replayed_gradient, with_tensors
+from advdiff.operators.precision import full_precision
 from advdiff.operators.propagator import Propagator
 
 
@@ -86,7 +88,7 @@ class Inverse:
 
 
 class InverseAction(torch.autograd.Function):
-    """X = (θI + L)⁻¹Z, which some method has computed on constants, as a differentiable function of U, W, β and Z."""
+    """X = (θI + L)⁻¹Z, which some method has computed on constants, differentiable in U, W, β, V, Z and θ."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -94,22 +96,46 @@ class InverseAction(torch.autograd.Function):
         left: Tensor | None,
         right: Tensor | None,
         beta: Tensor | None,
+        entries: Tensor | None,
         Z: Tensor,
+        theta: Tensor | None,
         inverse: Inverse,
         operator: Propagator,
+        solve: Callable[[Propagator, Tensor], Inverse],
     ):
-        ctx.operator, ctx.transposed = operator, inverse.transposed
-        ctx.beta_shape = None if beta is None else beta.shape
+        ctx.operator, ctx.transposed, ctx.solve = operator, inverse.transposed, solve
+        ctx.beta_shape, ctx.theta_shape = (None if t is None else t.shape for t in (beta, theta))
         ctx.shared = Z.size(1) == 1 and operator.heads > 1
-        ctx.save_for_backward(inverse.value, *inverse.kept)
+        ctx.inputs = left, right, beta, entries  # the operator holds them anyway
+        ctx.save_for_backward(theta, inverse.value, *inverse.kept)
         return inverse.value
 
     @staticmethod
-    @once_differentiable
+    @full_precision
     def backward(ctx: Any, grad: Tensor):  # type: ignore[no-untyped-def]
-        X, *kept = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable_backward(ctx, grad)
+        _, X, *kept = ctx.saved_tensors
         adjoint = ctx.transposed(ctx.operator, grad.contiguous(), *kept)
-        gradients = ctx.operator.gradients(ctx.needs_input_grad[:3])
+        gradients = ctx.operator.gradients(ctx.needs_input_grad[:4])
         gradients.add(X, adjoint)
         grad_Z = adjoint.sum(1, keepdim=True) if ctx.shared else adjoint
-        return *gradients.tensors(ctx.beta_shape), grad_Z, None, None
+        grad_theta = -(adjoint * X).sum().view(ctx.theta_shape) if ctx.needs_input_grad[5] else None
+        return *gradients.tensors(ctx.beta_shape), grad_Z, grad_theta, None, None, None
+
+
+def _differentiable_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    """The gradient for those who differentiate it again: λ by the same differentiable solve, with the transpose."""
+    tensors, (theta, X) = ctx.inputs, ctx.saved_tensors[:2]
+    transposed = with_tensors(ctx.operator, *tensors).T
+    with torch.no_grad():
+        inverse = ctx.solve(ctx.operator.T, grad.detach().contiguous())
+    adjoint = InverseAction.apply(*transposed.tensors, grad, theta, inverse, ctx.operator.T, ctx.solve)
+
+    def product(*tensors: Any) -> list[Tensor]:
+        return [plain_product(with_tensors(ctx.operator, *tensors[:4]), tensors[4])]
+
+    of_operator = replayed_gradient(product, (*tensors, X), [adjoint], (*ctx.needs_input_grad[:4], False))[:4]
+    grad_Z = adjoint.sum(1, keepdim=True) if ctx.shared else adjoint
+    grad_theta = -(adjoint * X).sum().view(ctx.theta_shape) if ctx.needs_input_grad[5] else None
+    return *of_operator, grad_Z, grad_theta, None, None, None

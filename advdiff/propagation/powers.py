@@ -10,14 +10,18 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from advdiff.checks import check_all_finite, check_floating, expects, values_checked
+from advdiff.checks import check_all_finite, check_floating, expects, is_exported, is_traced, values_checked
 from advdiff.operators import Attention, Generator, Propagator, Velocity
 from advdiff.operators.blocks import Blocks
 from advdiff.operators.gradients import Moments
+from advdiff.operators.plain import plain_powers, replayed_gradient, with_tensors
+from advdiff.operators.precision import full_precision
+from advdiff.propagation.by_hand import gradient_of_powers, states_and_moments
+from advdiff.propagation.series_op import fits, recorded_powers
 
 
+@full_precision
 @expects
 def powers(
     P: Propagator | Attention | Velocity | Generator, Z: Tensor, order: int, *, source: Tensor | None = None
@@ -55,12 +59,15 @@ def powers(
     extra = None if source is None else P.spread(source, "source")
     if order == 0:
         return [Z]
+    if is_traced():
+        recorded = recorded_powers if torch.compiler.is_compiling() and not is_exported() and fits(P) else plain_powers
+        return [Z, *(P.restore(state, Z) for state in recorded(P, spread, extra, order))]
     states = (_BlockPowers if P.has_small_graphs else _Powers).apply(*P.tensors, spread, extra, P, order)
     return [Z, *(P.restore(state, Z) for state in states)]
 
 
 class _Powers(torch.autograd.Function):
-    """The K states after Z as a differentiable function of U, W, β, Z and the source."""
+    """The K states after Z as a differentiable function of U, W, β, the entries of V, Z and the source."""
 
     @staticmethod
     def forward(  # type: ignore[no-untyped-def]
@@ -68,84 +75,32 @@ class _Powers(torch.autograd.Function):
         left: Tensor | None,
         right: Tensor | None,
         beta: Tensor | None,
+        entries: Tensor | None,
         Z: Tensor,
         source: Tensor | None,
         operator: Propagator,
         order: int,
     ):
         operator = operator.detach()
-        state, states, moments = Z.contiguous(), [], []
-        for _ in range(order):
-            given = state if source is None else state + source
-            out = given.new_empty(given.size(0), operator.heads, given.size(2))
-            if operator.left is not None:  # what is not written yet serves as scratch
-                moments.append(operator.moments(given, out if out.shape == given.shape else None))
-            _advect_(operator, out, given)
-            if operator.left is not None:
-                operator.add_coupling_(out, moments[-1])
-            states.append(out)
-            state = out
+        states, moments = states_and_moments(operator, Z, source, order)
         ctx.operator, ctx.order = operator, order
         ctx.beta_shape = None if beta is None else beta.shape
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(Z, source, *states[:-1], *(tensor for pair in moments for tensor in pair))
+        kept = (*states[:-1], *(tensor for pair in moments for tensor in pair))
+        ctx.inputs = left, right, beta, entries  # the operator holds them anyway
+        ctx.save_for_backward(Z, source, *kept)
         return tuple(states)
 
     @staticmethod
-    @once_differentiable
+    @full_precision
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
+        if torch.is_grad_enabled():
+            return _differentiable_backward(ctx, grads)
         Z, source, *rest = ctx.saved_tensors
-        operator: Propagator = ctx.operator
-        segments, transposed = operator.segments, operator.T
         states, kept = [Z, *rest[: ctx.order - 1]], rest[ctx.order - 1 :]
         moments = [Moments(*pair) for pair in zip(kept[::2], kept[1::2], strict=True)]
-        gradients = operator.gradients(ctx.needs_input_grad[:3])
-        adjoint = spare = total_source = None
-        for k in reversed(range(ctx.order)):
-            # ``adjoint`` is the gradient of state k + 1; only buffers made here are overwritten.
-            incoming, owned = grads[k], adjoint is not None
-            if incoming is not None:
-                adjoint = incoming.contiguous() if adjoint is None else adjoint.add_(incoming)
-            if adjoint is None:
-                continue
-            given = states[k] if source is None else states[k] + source
-            is_first_shared = k == 0 and Z.size(1) < operator.heads
-            advected = adjoint.sum(1, keepdim=True) if is_first_shared else adjoint
-            back = torch.empty_like(advected) if spare is None or is_first_shared else spare
-            if operator.left is None or operator.right is None:
-                gradients.add(given, adjoint)
-                transposed.add_advection_(back, advected, keep=0.0)
-            else:
-                back_moments = segments.outer(operator.left, adjoint)
-                scratch = back if back.shape == given.shape else None
-                gradients.add(given, adjoint, moments[k], back_moments, scratch)
-                transposed.add_advection_(back, advected, keep=0.0)
-                if is_first_shared:
-                    back += _apply_and_sum(operator, back_moments)
-                else:
-                    segments.add_apply_(back, operator.right, back_moments)
-            if source is not None:
-                summed = back if back.shape == source.shape else back.sum(1, keepdim=True)
-                total_source = summed.clone() if total_source is None else total_source.add_(summed)
-            spare = adjoint if owned else None
-            adjoint = back
-        return *gradients.tensors(ctx.beta_shape), adjoint, total_source, None, None
-
-
-def _advect_(operator: Propagator, out: Tensor, given: Tensor) -> None:
-    """out ← βV given, multiplying once where the heads share ``given``."""
-    if given.size(1) == out.size(1):
-        operator.add_advection_(out, given, keep=0.0)
-    else:
-        out.copy_(operator.add_advection_(torch.empty_like(given), given, keep=0.0))
-
-
-def _apply_and_sum(operator: Propagator, moments: Tensor) -> Tensor:
-    """Σ_h W_h S_h as [N, 1, F]: one product over heads and rank together."""
-    assert operator.right is not None
-    if moments.size(0) == 1:
-        return (operator.right.flatten(1) @ moments[0].flatten(0, 1)).unsqueeze(1)
-    return operator.segments.apply(operator.right, moments).sum(1, keepdim=True)
+        needs, shape = ctx.needs_input_grad[:4], ctx.beta_shape
+        return *gradient_of_powers(ctx.operator, states, source, moments, grads, needs, shape), None, None
 
 
 class _BlockPowers(torch.autograd.Function):
@@ -157,12 +112,13 @@ class _BlockPowers(torch.autograd.Function):
         left: Tensor | None,
         right: Tensor | None,
         beta: Tensor | None,
+        entries: Tensor | None,
         Z: Tensor,
         source: Tensor | None,
         operator: Propagator,
         order: int,
     ):
-        ctx.operator = operator = operator.detach()
+        ctx.operator, ctx.order = operator, order = operator.detach(), order
         blocks, segments = operator.blocks(Z.dtype), operator.segments
         state, extra = segments.pad(Z), None if source is None else segments.pad(source)
         states, inputs = [], []
@@ -173,16 +129,19 @@ class _BlockPowers(torch.autograd.Function):
         ctx.heads_of_source = None if source is None else source.size(1)
         ctx.beta_shape = None if beta is None else beta.shape
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(blocks.matrix, *inputs)
+        ctx.inputs = left, right, beta, entries
+        ctx.save_for_backward(Z, source, blocks.matrix, *inputs)
         return tuple(states)
 
     @staticmethod
-    @once_differentiable
+    @full_precision
     def backward(ctx: Any, *grads: Tensor | None):  # type: ignore[no-untyped-def]
-        matrix, *inputs = ctx.saved_tensors
+        if torch.is_grad_enabled():
+            return _differentiable_backward(ctx, grads)
+        matrix, *inputs = ctx.saved_tensors[2:]
         operator: Propagator = ctx.operator
         segments = operator.segments
-        blocks, gradients = Blocks(segments, matrix), operator.gradients(ctx.needs_input_grad[:3])
+        blocks, gradients = Blocks(segments, matrix), operator.gradients(ctx.needs_input_grad[:4])
         adjoint = total_source = None
         for given, incoming in zip(reversed(inputs), reversed(grads), strict=True):
             if incoming is not None:
@@ -197,3 +156,15 @@ class _BlockPowers(torch.autograd.Function):
                 total_source = summed if total_source is None else total_source + summed
         grad_Z, grad_source = (None if t is None else segments.unpad(t) for t in (adjoint, total_source))
         return *gradients.tensors(ctx.beta_shape), grad_Z, grad_source, None, None
+
+
+def _differentiable_backward(ctx: Any, grads: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    """The gradient for those who differentiate it again."""
+
+    def states(*tensors: Tensor | None) -> list[Tensor]:
+        Z = tensors[4]
+        assert Z is not None
+        return plain_powers(with_tensors(ctx.operator, *tensors[:4]), Z, tensors[5], ctx.order)
+
+    inputs = (*ctx.inputs, *ctx.saved_tensors[:2])
+    return *replayed_gradient(states, inputs, grads, ctx.needs_input_grad[:6]), None, None

@@ -7,7 +7,7 @@ import pytest
 
 from advdiff.bench import measure, report
 from advdiff.bench.problems import model, random_graph, training_step
-from advdiff.bench.suite import Row
+from advdiff.bench.rows import Row
 from advdiff.cli import main
 from advdiff.operators.velocity import Velocity
 

@@ -30,10 +30,21 @@ def _product(L: advdiff.Generator, Z: Tensor) -> Tensor:
     return L @ (L.T @ (L @ Z))
 
 
+def _phi(L: advdiff.Generator, Z: Tensor) -> Tensor:
+    return advdiff.phi(1, L, Z, 0.5)
+
+
+def _times(L: advdiff.Generator, Z: Tensor) -> Tensor:
+    return advdiff.exponential(L, Z, torch.tensor([0.5, 0.2], dtype=Z.dtype), "krylov").sum(0)
+
+
 SOLVERS: dict[str, Callable[[advdiff.Generator, Tensor], Tensor]] = {
     "product": _product,
     "powers": _powers,
+    "phi": _phi,
+    "times": _times,
     "lowrank": partial(advdiff.resolvent, method="lowrank", theta=1.5),
+    "gmres": partial(advdiff.resolvent, method="krylov", theta=1.5),
     **{
         method: partial(advdiff.exponential, method=method, time=0.5)
         for method in ("taylor", "chebyshev", "krylov", "rational", "ode")

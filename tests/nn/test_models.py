@@ -88,7 +88,7 @@ def test_settings_are_those_that_build_accepts(name: str) -> None:
 @every_name
 def test_models_are_called_alike(name: str) -> None:
     parameters = list(inspect.signature(make(name).forward).parameters)
-    assert parameters == ["x", "edge_index", "edge_weight", "edge_attr", "batch", "edge_label_index"]
+    assert parameters == ["x", "edge_index", "edge_weight", "edge_attr", "batch", "edge_label_index", "batch_size"]
 
 
 def test_unknown_name_and_setting() -> None:

@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch_geometric import EdgeIndex
+from torch_geometric.data import Data
 
 import advdiff
 from advdiff.checks import check_finite, values_checked
@@ -111,6 +113,34 @@ def test_edge_features_and_a_known_batch_cost_no_further_look() -> None:
     model = AdvDIFFormer(6, 8, 3, num_layers=3, edge_dim=2, task="graph")
     model(X, EDGES, edge_attr=attr, batch=batch)
     assert looks(lambda: model(X, EDGES, edge_attr=attr, batch=batch)) == 1
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_the_series_looks_once_at_any_form_of_a_known_graph(layers: int) -> None:
+    edges = EDGES.contiguous()
+    adj_t = torch.sparse_coo_tensor(edges.flip(0), torch.ones(edges.size(1)), (SBM.num_nodes,) * 2).to_sparse_csr()
+    model = AdvDIFFormer(6, 8, 3, heads=2, num_layers=layers)
+    for graph in ((X, EdgeIndex(edges)), (X, adj_t), (Data(x=X, edge_index=edges),)):
+        model(*graph)
+        assert looks(lambda graph=graph: model(*graph)) == 1
+    model = AdvDIFFormer(6, 8, 3, heads=2, num_layers=layers, learn=("beta",))  # two heads: β never leaves the device
+    model(X, EDGES)
+    assert looks(lambda: model(X, EDGES)) == 1
+
+
+@pytest.mark.parametrize("solver, per_layer", [("series", 0), ("inverse", 1)])
+def test_with_the_checks_turned_off_nobody_looks(solver: str, per_layer: int) -> None:
+    """But for the inverse, which must know whether it exists."""
+    model = AdvDIFFormer(6, 8, 3, solver=solver, heads=2, num_layers=2)
+    model(X, EDGES)
+    advdiff.set_value_checks(False)
+    try:
+        assert looks(lambda: model(X, EDGES)) <= 2 * per_layer
+        model(NAN, EDGES)
+    finally:
+        advdiff.set_value_checks(True)
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        model(NAN, EDGES)
 
 
 @pytest.mark.parametrize("name", sorted(model_names()))

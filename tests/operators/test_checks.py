@@ -76,7 +76,7 @@ OPERATORS: list[Row] = [
     ("sizes of C and V", lambda: advdiff.Generator(C, normalize(n=5)), "velocity has 5 nodes and the coupling 4"),
     ("negative beta", lambda: advdiff.Generator(C, V, -0.1), "beta is -0.1; it must be a finite number.*not negative"),
     ("NaN beta", lambda: advdiff.Generator(C, V, NAN), "beta is nan; it must be a finite number"),
-    ("beta per head", lambda: advdiff.Generator(C, V, torch.ones(3)), r"beta has shape \(3,\).*a single number"),
+    ("beta per head", lambda: advdiff.Generator(C, V, torch.ones(3)), r"beta has shape \(3,\).*one for each"),
 ]
 #: Everything that multiplies by a state refuses the same states.
 PRODUCTS: dict[str, Callable[[object], object]] = {

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -20,16 +21,22 @@ from torch import Tensor
 
 from advdiff.checks import has_values
 from advdiff.operators.propagator import Propagator
+from advdiff.propagation.methods.marching import Step, march, ratio
 from advdiff.propagation.solution import Outcome
 
 MAX_DEGREE = 4000
-MAX_STEPS = 64
+#: ln of the largest growth within one step: beyond, intermediate numbers would leave float32.
+MAX_GROWTH = 40.0
+#: ρ times the longest step where the spectrum may be complex: there T_k(P/ρ) grows with k.
+MAX_COMPLEX = 16.0
+#: ρ times the longest step where many times are added up.
+MAX_MANY = 64.0
 
 
-def coefficients(radius: float, times: Sequence[float], terms: int) -> np.ndarray:
+def coefficients(radius: float, times: Sequence[float], terms: int, shift: float = 1.0) -> np.ndarray:
     """c[k, i] with e^{-t_i} e^{t_i x} = Σ_k c[k, i] T_k(x/ρ); ``ive`` = I_k(z) e^{-z} does not overflow."""
     t = np.asarray(times, dtype=float)
-    values = ive(np.arange(terms)[:, None], radius * t) * np.exp((radius - 1.0) * t)
+    values = ive(np.arange(terms)[:, None], radius * t) * np.exp((radius - shift) * t)
     values[1:] *= 2.0
     return values
 
@@ -38,28 +45,25 @@ def a_priori_degree(radius: float, time: float, tol: float) -> int:
     r"""Smallest m with Σ_{k>m} \|c_k\| ≤ tol · e^{(ρ-1)T}, for a spectrum inside [-ρ, ρ]."""
     terms = 20 + math.ceil(2 * radius * time)
     while True:
-        size = coefficients(radius, [time], terms)[:, 0] * math.exp(-(radius - 1.0) * time)
-        tails = np.cumsum(size[::-1])[::-1]  # tails[m + 1] = Σ_{k>m}
+        tails = np.cumsum(coefficients(radius, [time], terms, radius)[::-1, 0])[::-1]  # tails[m + 1] = Σ_{k>m}
         small = np.flatnonzero(tails <= tol)
         if small.size or terms > MAX_DEGREE:
             return max(int(small[0]) - 1 if small.size else MAX_DEGREE, 1)
         terms *= 2
 
 
-def chebyshev_states(
-    operator: Propagator, Z: Tensor, times: Sequence[float], tol: float, order: int | None = None
-) -> tuple[Tensor, int, float | None]:
-    """e^{-L t_i} Z for every t_i, stacked [times, N, H, F]; the number of products; the estimated error."""
+def chebyshev_step(operator: Propagator, order: int | None, Z: Tensor, times: list[float], tol: float) -> Step:
+    """e^{-L t_i} Z for every t_i from one recurrence; the last time is the longest."""
     radius = max(operator.radius, 1e-3)  # P = 0 has a spectrum too
-    degree = order or a_priori_degree(radius, max(times), 0.1 * tol)
-    weights = coefficients(radius, times, 2 * degree + 64)
+    degree = order or a_priori_degree(radius, times[-1], 0.1 * tol)
+    weights = coefficients(radius, times, 2 * degree + 64, operator.shift)
     states = torch.stack([Z * float(w) for w in weights[0]])
     older = Z.clone()
     newer = operator.add_product_(torch.empty_like(Z), Z, scale=1.0 / radius, keep=0.0)
-    error = None
+    truncation, cancellation, grown = None, 1.0, 1.0
     for k in range(1, MAX_DEGREE):
         if k == len(weights):
-            weights = coefficients(radius, times, 2 * k)
+            weights = coefficients(radius, times, 2 * k, operator.shift)
         for state, weight in zip(states, weights[k], strict=True):
             state.add_(newer, alpha=float(weight))
         if k >= degree and (order is not None or not has_values(Z)):
@@ -67,37 +71,49 @@ def chebyshev_states(
         if k > degree:
             # A posteriori: the spectrum may leave [-ρ, ρ]; then the terms fall later. Two terms in a row must be
             # small: on a star even and odd ones differ by a factor of √leaves.
-            *sizes, before, now = operator.segments.reductions.norms(*states, older, newer).tolist()
-            error = max(
-                float(max(abs(w) * before, abs(v) * now)) / (size or 1.0)
+            start, before, now, *sizes = operator.segments.norms(Z, older, newer, *states)
+            truncation = max(
+                ratio(max(abs(w) * before, abs(v) * now), size)
                 for w, v, size in zip(weights[k - 1], weights[k], sizes, strict=True)
             )
-            if error <= 0.1 * tol or not math.isfinite(sum(sizes) + now):
+            if not math.isfinite(sum(sizes) + before + now):
+                return Step(states, k, math.inf)
+            if start and min(sizes) == 0.0:  # less than the least number
+                return Step(states, k, 1.0)
+            if truncation <= 0.1 * tol:
+                # Terms have the size c_k γ^k ‖Z‖, with γ > 1 where the spectrum is complex.
+                growth = max(1.0, ratio(max(before, now), start)) ** (1.0 / k)
+                terms = (weights[: k + 1] * growth ** np.arange(k + 1.0)[:, None]).sum(0)
+                cancellation = max(ratio(float(a) * start, size) for a, size in zip(terms, sizes, strict=True))
+                grown = ratio(start, sizes[-1])
                 break
         older = operator.add_product_(older, newer, scale=2.0 / radius, keep=-1.0)
         older, newer = newer, older
-    return states, k, error
+    else:
+        truncation = None if truncation is None else math.inf  # the terms never became small
+    return Step(states, k, truncation, cancellation, grown)
 
 
-def chebyshev(operator: Propagator, Z: Tensor, time: float, tol: float, order: int | None = None) -> Outcome:
+def chebyshev(
+    operator: Propagator,
+    Z: Tensor,
+    times: Sequence[float],
+    tol: float,
+    order: int | None = None,
+    weights: Sequence[float] | None = None,
+) -> Outcome:
     """Chebyshev expansion of degree ``order`` (default: as many terms as ``tol`` needs).
 
     Terms of size e^{(ρ-1)T}‖Z‖ cancel where the result is smaller; when rounding would then spoil ``tol``, the time is
     cut into steps, in each of which less cancels.
     """
-    eps, steps = torch.finfo(Z.dtype).eps, 1
-    while True:
-        state, products, error, rounding = Z, 0, 0.0, 0.0
-        for _ in range(steps):
-            before = state
-            states, used, step_error = chebyshev_states(operator, before, [time / steps], tol / steps, order)
-            state, products = states[0], products + used
-            if step_error is None:
-                continue
-            size, largest = operator.segments.reductions.norms(state, before).tolist()
-            largest *= math.exp((max(operator.radius, 1.0) - 1.0) * time / steps)
-            error, rounding = error + step_error, rounding + (eps * largest / size if size else 0.0)
-        is_enough = not rounding > max(0.5 * tol, 50 * eps) or steps >= MAX_STEPS  # NaN is enough, too
-        if order is not None or not has_values(Z) or is_enough:
-            return Outcome(state, products, None if order is not None else error + rounding)
-        steps *= 2
+    radius, growth = max(operator.radius, 1e-3), operator.radius - operator.shift
+    longest = math.inf
+    if order is None:
+        longest = min(
+            MAX_GROWTH / growth if growth > 0.0 else math.inf,
+            math.inf if operator.has_real_spectrum else MAX_COMPLEX / radius,
+            math.inf if weights is None else MAX_MANY / radius,
+        )
+    step = partial(chebyshev_step, operator, order)
+    return march(operator, Z, times, tol, step, longest, weights, halve=order is None)
