@@ -3,7 +3,7 @@
 A check of shapes costs nothing. One that looks at values makes the host wait for the device, so the outermost public
 call makes it once and does its work inside :func:`values_checked`, where the calls that it makes in turn do not look
 again. Nor is there anything to look at on torch's ``meta`` device, where tensors have no values, or while torch records
-or transforms a call (:func:`is_traced`). :func:`set_value_checks` turns them off altogether.
+or transforms a call (:func:`is_traced`). ``set_value_checks`` turns them off altogether.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def values_checked(*compared: Tensor | None) -> Iterator[None]:
         _checked.reset(token)
 
 
-#: Are values looked at in this process? See :func:`set_value_checks`.
+#: Are values looked at in this process? See ``set_value_checks``.
 _wanted = True
 
 
@@ -97,7 +97,7 @@ def is_checked(tensor: Tensor) -> bool:
 
 
 def are_values_wanted() -> bool:
-    """May values be looked at in this process? See :func:`set_value_checks`."""
+    """May values be looked at in this process? See ``set_value_checks``."""
     return _wanted
 
 

@@ -14,13 +14,13 @@ def clusters(data: Data, parts: int, method: str | Tensor = "metis") -> list[Dat
     """Cut the edges between the parts and number each part's nodes anew; ``node`` tells their old numbers.
 
     Nothing is exchanged between the parts: a node then advects from the neighbours in its own cluster only, with
-    degrees counted there, and attends to its own cluster only. Compare :class:`~advdiff.distributed.Shard`, which
+    degrees counted there, and attends to its own cluster only. Compare ``Shard``, which
     computes on the whole graph.
 
     Args:
         data: PyG's ``Data`` with ``edge_index``; what has one row per node or edge follows it, all else is shared.
         parts: how many clusters, at most the number of nodes.
-        method: as in :func:`~advdiff.distributed.partition`.
+        method: as in ``partition``.
 
     Example:
         >>> import torch

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-#: What a layer can learn, and the solver that has it (None: every one).
+#: What a layer can learn, and the solver that has it, or None where every solver has.
 LEARNABLE: dict[str, str | None] = {"beta": None, "theta": "inverse", "time": "exponential"}
 
 

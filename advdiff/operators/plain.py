@@ -56,7 +56,7 @@ def _block_powers(P: Propagator, Z: Tensor, source: Tensor | None, order: int) -
 def with_tensors(
     P: Propagator, left: Tensor | None, right: Tensor | None, beta: Tensor | None, entries: Tensor | None
 ) -> Propagator:
-    """A constant P as a function of what :attr:`Propagator.tensors` lists."""
+    """A constant P as a function of what ``Propagator.tensors`` lists."""
     velocity = P.velocity
     if velocity is not None and entries is not None and entries.requires_grad:
         velocity = replace(velocity, entries=entries, _cache={})

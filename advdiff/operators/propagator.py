@@ -116,7 +116,7 @@ class Propagator:
 
     @cached_property
     def condition(self) -> float:
-        """By how many roundings the entries of C are off: N_g/n_u, n_u the sum of a row of 1 + q̂·k̂, as a mean of rows.
+        """By how many roundings the entries of C are off, N_g/n_u in the mean over rows; n_u is the sum of a row of 1 + q̂·k̂.
 
         A query that is nearly opposite to its keys has small scores, differences of numbers of size 1.
         """
@@ -293,7 +293,7 @@ class Propagator:
 
     @property
     def tensors(self) -> tuple[Tensor | None, Tensor | None, Tensor | None, Tensor | None]:
-        """What gradients can flow to: U, W, β if it is a tensor, and the entries of V."""
+        """U, W, β if it is a tensor, and the entries of V, to which gradients can flow."""
         beta = self.beta if isinstance(self.beta, Tensor) else None
         return self.left, self.right, beta, None if self.velocity is None else self.velocity.entries
 

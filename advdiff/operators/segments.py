@@ -148,7 +148,7 @@ class Segments:
         self.slots = batch * self.largest + self._position
 
     def norms(self, *tensors: Tensor) -> list[float]:
-        """Frobenius norms over all nodes, see :meth:`Reductions.norms`."""
+        """Frobenius norms over all nodes, see ``Reductions.norms``."""
         return self.reductions.norms(*tensors)
 
     def per_node(self, per_graph: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ at most
     \kappa = \frac{e^{(\omega - 1)T}\, \|\mathbf Z\|}{\|e^{-\mathbf L T}\mathbf Z\|}.
 
 The time T takes ρT products with P, each off by one rounding of its own and by c of the entries of C
-(:attr:`Propagator.condition`), so that rounding costs eps (2 + ρT(1 + c)κ). Where that bound would miss the tolerance,
+(``Propagator.condition``), so that rounding costs eps (2 + ρT(1 + c)κ). Where that bound would miss the tolerance,
 κ is measured instead: by what becomes of random perturbations of Z.
 """
 

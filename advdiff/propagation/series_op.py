@@ -1,6 +1,6 @@
 """The series on one graph as a single operator, ``torch.ops.advdiff.series``, for ``torch.compile``.
 
-Its kernels, forward and backward, are those of :mod:`advdiff.propagation.powers`, so that compiled code is as fast as
+Its kernels, forward and backward, are those of ``advdiff.propagation.powers``, so that compiled code is as fast as
 they are. It has a first gradient only. What it does not cover is recorded step by step
 (:mod:`advdiff.operators.plain`).
 """

@@ -25,9 +25,9 @@ from advdiff.propagation.methods.marching import Step, march, ratio
 from advdiff.propagation.solution import Outcome
 
 MAX_DEGREE = 4000
-#: ln of the largest growth within one step: beyond, intermediate numbers would leave float32.
+#: The logarithm of the largest growth within one step; beyond it intermediate numbers would leave float32.
 MAX_GROWTH = 40.0
-#: ρ times the longest step where the spectrum may be complex: there T_k(P/ρ) grows with k.
+#: The longest step times ρ where the spectrum may be complex, since T_k(P/ρ) grows with k there.
 MAX_COMPLEX = 16.0
 #: ρ times the longest step where many times are added up.
 MAX_MANY = 64.0

@@ -21,7 +21,7 @@ from advdiff.propagation.solution import Outcome
 
 #: The time is never cut into more pieces than 2 to this because of rounding.
 MAX_HALVINGS = 12
-#: More steps are refused: they would take hours.
+#: More steps are refused, since they would take hours.
 MAX_STEPS = 20_000
 
 
