@@ -116,7 +116,7 @@ class Propagator:
 
     @cached_property
     def condition(self) -> float:
-        """By how many roundings the entries of C are off, N_g/n_u in the mean over rows; n_u is the sum of a row of 1 + q̂·k̂.
+        """By how many roundings the entries of C are off, N_g/n_u in the mean over rows; n_u is the sum of a row.
 
         A query that is nearly opposite to its keys has small scores, differences of numbers of size 1.
         """
