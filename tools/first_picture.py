@@ -44,7 +44,7 @@ def main(folder: Path = Path("book/images")) -> None:
             places[:, 0], places[:, 1], c=shade, s=11, cmap="inferno", vmin=-0.12, vmax=1, linewidths=0, zorder=2
         )
         axes.axis("off")
-        (folder / f"first_{name}.png").write_bytes(viz.png(figure, dpi=140, colours=256))
+        (folder / f"first_{name}.png").write_bytes(viz.small_picture(figure, dpi=140, colours=256))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advdiff.lazy import attach
-from advdiff.viz.frames import frame_grid, png
+from advdiff.viz.frames import frame_grid, small_picture
 from advdiff.viz.graphs import draw_graph
 from advdiff.viz.hover import hover_lines
 from advdiff.viz.style import NAMES, STYLES, style, use_style
@@ -22,7 +22,7 @@ __all__ = [
     "frame_grid",
     "hover_lines",
     "playground",
-    "png",
+    "small_picture",
     "style",
     "table",
     "use_style",

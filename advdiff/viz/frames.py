@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib.pyplot as plt
 from PIL import Image
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 _ON_PAGE = 80  # pixels of the page for an inch of the figure
 
 
-def png(figure: Figure, dpi: int = 90, colours: int = 64) -> bytes:
-    """The figure as small PNG bytes with a palette of at most 256 colours; the figure is closed.
+def small_picture(figure: Figure, dpi: int = 90, colours: int = 64, kind: Literal["png", "webp"] = "png") -> bytes:
+    """The figure as the bytes of a small file with at most 256 colours, without loss beyond that; the figure is closed.
 
     Example:
         >>> from matplotlib.figure import Figure
         >>> from advdiff import viz
-        >>> viz.png(Figure(figsize=(1, 1)))[1:4]
+        >>> viz.small_picture(Figure(figsize=(1, 1)))[1:4]
         b'PNG'
     """
     drawn, reduced = io.BytesIO(), io.BytesIO()
@@ -30,7 +30,10 @@ def png(figure: Figure, dpi: int = 90, colours: int = 64) -> bytes:
     # This method keeps the colour of a small spot, such as one marked node, which the usual one mixes with others; the
     # means then move it to the shades that are there, so that equal numbers have equal colours in all frames.
     palette = Image.open(drawn).convert("RGB").quantize(colours, method=Image.Quantize.MAXCOVERAGE, kmeans=2)
-    palette.save(reduced, format="png", optimize=True)
+    if kind == "png":
+        palette.save(reduced, format=kind, optimize=True)
+    else:
+        palette.convert("RGB").save(reduced, format=kind, lossless=True, quality=100, method=6)
     return reduced.getvalue()
 
 
@@ -73,7 +76,9 @@ def frame_grid(
     def frame(a: float, b: float) -> Any:
         figure = draw(a, b)
         width = f"{figure.get_figwidth() * _ON_PAGE:.0f}px"
-        return widgets.Image(value=png(figure, dpi), format="png", layout={"width": width, "max_width": "100%"})
+        # As WebP a frame takes about half of what it takes as PNG, and a page has dozens.
+        value = small_picture(figure, dpi, colours=32, kind="webp")
+        return widgets.Image(value=value, format="webp", layout={"width": width, "max_width": "100%"})
 
     rows = []
     for a in first[1]:

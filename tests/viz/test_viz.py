@@ -26,10 +26,10 @@ def test_graph_has_a_dot_per_node_and_a_line_per_edge():
     plt.close(figure)
 
 
-def test_png_is_small_and_closes_the_figure():
+def test_a_small_picture_has_a_palette_and_closes_the_figure():
     figure, axes = plt.subplots(figsize=(2, 1))
     axes.plot([1, 2])
-    image = Image.open(io.BytesIO(viz.png(figure, dpi=50)))
+    image = Image.open(io.BytesIO(viz.small_picture(figure, dpi=50)))
     assert image.mode == "P"
     assert not plt.fignum_exists(figure.number)
 
