@@ -82,7 +82,9 @@ class Watch(threading.Thread):
             told = self.store.add("advdiff/told", 0)
 
     def stop(self) -> None:
+        """Wait for the thread, too: one that is inside the store when the interpreter ends aborts the process."""
         self.stopped.set()
+        self.join()
 
     def run(self) -> None:
         beats, changed = [b""] * self.size, [time.monotonic()] * self.size
@@ -99,6 +101,7 @@ class Watch(threading.Thread):
                     self._end(sentence)
             except RuntimeError:
                 self._end(f"{self.keeper} was lost; {ADVICE}.")
+                break  # the job is over, and the keeper left before this rank
             for rank, (old, new) in enumerate(zip(beats, now, strict=True)):
                 if old != new:
                     beats[rank], changed[rank] = new, time.monotonic()

@@ -66,17 +66,8 @@ def _series(
 
 
 @_series.register_fake
-def _(
-    left: Tensor,
-    right: Tensor,
-    Z: Tensor,
-    source: Tensor | None,
-    value: Tensor,
-    back_value: Tensor,
-    structure: Sequence[Tensor],
-    beta: float,
-    order: int,
-) -> list[Tensor]:
+def _(left: Tensor, right: Tensor, Z: Tensor, *others: Any) -> list[Tensor]:
+    order = others[-1]
     nodes, heads, rank = left.shape
     width = Z.size(2)
     states = [Z.new_empty(nodes, heads, width) for _ in range(order)]
@@ -108,18 +99,7 @@ def _series_backward(
 
 
 @_series_backward.register_fake
-def _(
-    left: Tensor,
-    right: Tensor,
-    Z: Tensor,
-    source: Tensor | None,
-    value: Tensor,
-    back_value: Tensor,
-    structure: Sequence[Tensor],
-    beta: float,
-    kept: Sequence[Tensor],
-    grads: Sequence[Tensor],
-) -> list[Tensor]:
+def _(left: Tensor, right: Tensor, Z: Tensor, source: Tensor | None, *others: Any) -> list[Tensor]:
     nodes, heads, rank = left.shape
     padded = Segments.padded(rank)
     factors = [left.new_empty(nodes, heads, padded)[..., :rank] for _ in range(2)]
