@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from filelock import FileLock
 from torch import Tensor
 
 import advdiff
@@ -22,10 +24,7 @@ TOLERANCE = 1e-10
 PARTS = (2, 3, 4)
 
 
-@pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dict[str, Any]]]:
-    """What each rank of each group computed."""
-    folder: Path = tmp_path_factory.mktemp("shards")
+def start_ranks(folder: Path) -> None:
     for parts in PARTS:
         for graph, way in cases.PARTITIONS.items():
             partition(
@@ -35,6 +34,17 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dict[str, 
     command = [sys.executable, "-m", "tests.distributed.worker", str(folder), port]
     done = subprocess.run(command, env=processes.environment(), capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[int, list[dict[str, Any]]]:
+    """What each rank of each group computed; pytest's first worker starts them, and the others wait for it."""
+    own: Path = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "ranks"
+    with FileLock(folder.with_suffix(".lock")):
+        if not (folder / "done").exists():
+            start_ranks(folder)
+            (folder / "done").touch()
     return {
         parts: [torch.load(folder / f"found-{parts}-{rank}.pt", weights_only=True) for rank in range(parts)]
         for parts in PARTS
