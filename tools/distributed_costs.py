@@ -1,11 +1,12 @@
 """``python -m tools.distributed_costs``: what one graph on several processes costs, into results/distributed.json.
 
-Four kinds of rows, each written as soon as it is measured and not measured again while it is there:
+Five kinds of rows, each written as soon as it is measured and not measured again while it is there:
 
 * ``partition``: a graph, a method and P: edges cut, rows that the ranks send, seconds of partitioning;
 * ``step``: a training step of AdvDIFFormer-s (hidden 64, K = 2, one head) on P processes: seconds, the share of them in
   which a rank waits, its processor time (which other work on the machine changes little), its peak memory, and the
   bytes counted per product beside those of the formula;
+* ``overlap``: a product V Z on two processes, with the exchange beside the multiplication and before it, in turns;
 * ``memory``: the peak of one process that prepares a generated graph and trains on it, and seconds of a step;
 * ``speed``: bytes per second of an exchange and seconds of a small all-reduce, on loopback.
 
@@ -94,7 +95,11 @@ def main() -> None:
             method = "range" if name == "power law" else "metis"
             if ("step", name, method, parts, 0, 0) not in known:
                 data = data or GRAPHS[name]()
-                keep({"kind": "step", "graph": name} | measure_step(data, method, parts))
+                keep({"kind": "step", "graph": name} | measure_on_ranks("step", data, method, parts))
+        for method in ("metis", "random"):
+            if name == "arxiv" and ("overlap", name, method, 2, 0, 0) not in known:
+                data = data or GRAPHS[name]()
+                keep({"graph": name} | measure_on_ranks("overlap", data, method, 2))
         for parts in PARTS[name]:
             for method in ("range", "random", "metis"):
                 if ("partition", name, method, parts, 0, 0) not in known:
@@ -110,10 +115,7 @@ def _key(row: dict[str, Any]) -> tuple[str, str, str, int, int, int]:
 def measure_partition(data: Data, method: str, parts: int) -> dict[str, Any]:
     """How much of V crosses the parts."""
     num_nodes, began = int(data.num_nodes or 0), time.perf_counter()
-    drawn: str | Tensor = method
-    if method == "random":
-        drawn = torch.randint(parts, (num_nodes,), generator=torch.Generator().manual_seed(0))
-    owner = assign(data.edge_index, num_nodes, parts, drawn)
+    owner = assign(data.edge_index, num_nodes, parts, _assignment(method, num_nodes, parts))
     seconds = time.perf_counter() - began
     source, target = data.edge_index
     crossing = owner[source] != owner[target]
@@ -132,15 +134,21 @@ def measure_partition(data: Data, method: str, parts: int) -> dict[str, Any]:
     }
 
 
-def measure_step(data: Data, method: str, parts: int) -> dict[str, Any]:
-    """Seconds, waiting, memory and bytes of a training step."""
+def measure_on_ranks(kind: str, data: Data, method: str, parts: int) -> dict[str, Any]:
+    """What the ranks measure, each on its part."""
     with tempfile.TemporaryDirectory() as folder:
         if parts == 1:
             torch.save({"x": data.x, "edge_index": data.edge_index}, Path(folder) / "whole.pt")
         else:
-            partition(data, parts, folder, method)
-        found = _of_ranks(parts, ["step", folder])
+            partition(data, parts, folder, _assignment(method, int(data.num_nodes or 0), parts))
+        found = _of_ranks(parts, [kind, folder])
     return {"method": method, **found}
+
+
+def _assignment(method: str, num_nodes: int, parts: int) -> str | Tensor:
+    return (
+        torch.randint(parts, (num_nodes,), generator=torch.Generator().manual_seed(0)) if method == "random" else method
+    )
 
 
 def _of_ranks(parts: int, arguments: list[str]) -> dict[str, Any]:

@@ -108,6 +108,30 @@ def rank_step(folder: Path) -> dict[str, Any]:
     }
 
 
+def rank_overlap(folder: Path) -> dict[str, Any]:
+    """Seconds of a product V Z that receives the halo while it multiplies, and of one that waits for it first."""
+    shard = Shard(folder)
+    velocity = shard.velocity()
+    Z = torch.randn(shard.nodes.numel(), HIDDEN, dtype=velocity.dtype)
+    out, start = torch.empty_like(Z), shard.halo.start
+
+    def wait_first(Z: Tensor) -> Callable[[], Tensor]:
+        rows = start(Z)()
+        return lambda: rows
+
+    seconds: dict[str, list[float]] = {"overlapped": [], "waiting": []}
+    for _ in range(21):
+        for name, way in (("overlapped", start), ("waiting", wait_first)):
+            shard.halo.start = way  # type: ignore[method-assign]
+            dist.barrier()
+            began = time.perf_counter()
+            velocity.add_product_(out, Z, keep=0.0)
+            dist.barrier()
+            seconds[name].append(time.perf_counter() - began)
+    middle = {name: round(sorted(found[1:])[10], 5) for name, found in seconds.items()}
+    return {"kind": "overlap", "parts": dist.get_world_size(), "width": HIDDEN, **middle}
+
+
 def rank_memory(nodes: int, edges: int) -> dict[str, Any]:
     """Peaks in gigabytes, without a graph, while one is normalised and in training steps; and seconds of a step."""
     drawn = torch.Generator().manual_seed(0)
@@ -146,7 +170,9 @@ def _peak_from_here() -> float:
 def measured(kind: str, *arguments: str) -> dict[str, Any]:
     if kind == "speed":
         return rank_speed()
-    return rank_step(Path(arguments[0])) if kind == "step" else rank_memory(*map(int, arguments))
+    if kind == "memory":
+        return rank_memory(*map(int, arguments))
+    return (rank_step if kind == "step" else rank_overlap)(Path(arguments[0]))
 
 
 if __name__ == "__main__":

@@ -82,8 +82,10 @@ def compare(got: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
         assert difference <= TOLERANCE, f"{name} differs by {difference:.1e}"
 
 
-@pytest.mark.parametrize("parts", PARTS)
-@pytest.mark.parametrize("case", cases.CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    ("case", "parts"),
+    [pytest.param(case, parts, id=f"{case.name}-{parts}") for case in cases.CASES for parts in case.parts],
+)
 def test_the_model_is_that_of_one_process(found, case, parts):
     torch.set_default_dtype(torch.float64)
     try:
@@ -95,8 +97,9 @@ def test_the_model_is_that_of_one_process(found, case, parts):
     compare(gathered(found[parts], case.name, ["out", "x"]), expected)
 
 
-@pytest.mark.parametrize("parts", PARTS)
-@pytest.mark.parametrize("graph", ["undirected", "directed"])
+@pytest.mark.parametrize(
+    ("graph", "parts"), [(graph, parts) for graph, several in cases.METHODS_ON.items() for parts in several]
+)
 @pytest.mark.parametrize("name", SOLVERS)
 def test_every_method_is_that_of_one_process(found, name, graph, parts):
     query, key, Z = (tensor.requires_grad_() for tensor in factors())

@@ -69,11 +69,10 @@ def rank_main(folder: Path) -> None:
         for graph, partition in cases.PARTITIONS.items():
             shard = Shard(folder / str(parts) / f"{graph}-{partition}", group)
             for case in cases.CASES:
-                if case.graph == graph:
+                if case.graph == graph and parts in case.parts:
                     found[case.name] = run_case(case, shard)
-            for name in SOLVERS:
-                if graph in ("undirected", "directed"):
-                    found[f"{graph}-{name}"] = run_solver(name, shard)
+            if parts in cases.METHODS_ON.get(graph, ()):
+                found |= {f"{graph}-{name}": run_solver(name, shard) for name in SOLVERS}
         found["traffic"] = run_series(Shard(folder / str(parts) / "directed-random", group))
         torch.save(found, folder / f"found-{parts}-{dist.get_rank()}.pt")
     dist.barrier()
