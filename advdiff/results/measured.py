@@ -95,6 +95,7 @@ class Table:
     metric: str
     columns: tuple[str, ...]
     sections: list[Section]
+    count_seeds: bool = True  # a column that says how many seeds a line has
 
     @property
     def caption(self) -> str:
@@ -112,12 +113,17 @@ class Table:
         """One for each section."""
         made = []
         for section in self.sections:
+            heads = ("model", *(["seeds"] if self.count_seeds else []), *self.columns)
             rows: list[tuple[str | Entry, ...]] = [
-                (line.title(named), Entry(str(line.seeds)), *(line.cells[column].entry() for column in self.columns))
+                (
+                    line.title(named),
+                    *([Entry(str(line.seeds))] if self.count_seeds else []),
+                    *(line.cells[column].entry() for column in self.columns),
+                )
                 for line in section.lines
             ]
             remark = f"({section.caveat})" if section.caveat else ""
-            made.append(Layout(("model", "seeds", *self.columns), rows, section.title, remark=remark))
+            made.append(Layout(heads, rows, section.title, remark=remark))
         return made
 
     def __repr__(self) -> str:

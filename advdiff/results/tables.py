@@ -27,6 +27,7 @@ def table(
     settings: Mapping[str, Any] | None = None,
     variants: bool = True,
     columns: Sequence[str] | None = None,
+    count_seeds: bool = True,
     **options: Any,
 ) -> Table:
     """The recorded runs of an experiment beside the paper's numbers, mean ± standard deviation over seeds.
@@ -41,6 +42,7 @@ def table(
         settings: only runs with these settings.
         variants: False leaves out runs whose settings are not the recipe's.
         columns: environments, ``"valid"``, ``"test mean"``, ``"test worst"``; the recipe's by default.
+        count_seeds: False leaves out the column with the number of seeds, where the text says it.
         options: only data with these options; a list means any of its values, None all of them.
 
     Example:
@@ -72,10 +74,12 @@ def table(
         variants=variants,
         **given,
     )
-    return tabulate(recipe, found, columns)
+    return tabulate(recipe, found, columns, count_seeds=count_seeds)
 
 
-def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | None = None) -> Table:
+def tabulate(
+    recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | None = None, *, count_seeds: bool = True
+) -> Table:
     """The table of given records."""
     order = {name: number for number, name in enumerate(recipe.models)}
     sections: dict[str, tuple[str, dict[str, Any], dict[str, list[Record]]]] = {}
@@ -99,7 +103,7 @@ def tabulate(recipe: Recipe, found: Iterable[Record], columns: Sequence[str] | N
         made.append(
             Section(title, [_line(recipe, group, options, chosen, theirs, not caveat) for group in members], caveat)
         )
-    return Table(recipe.name, " or ".join(used), chosen, made)
+    return Table(recipe.name, " or ".join(used), chosen, made, count_seeds)
 
 
 def _rank(recipe: Recipe, order: Mapping[str, int], record: Record) -> tuple[int, str, int, str]:

@@ -44,16 +44,16 @@ class WithoutData(ast.NodeTransformer):
         return node
 
 
-def shown(body: list[ast.stmt], names: dict[str, object]) -> tuple[str, dict[str, str]]:
-    """Run the statements; what they print, and the formats of a value at their end."""
+def shown(body: list[ast.stmt], names: dict[str, object]) -> tuple[str, list[dict[str, str]]]:
+    """Run the statements; what they print, and the formats of what they display and of a value at their end."""
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-    printed, formats = io.StringIO(), {}
+    printed, displayed = io.StringIO(), []
+    names["display"] = displayed.append
     with contextlib.redirect_stdout(printed):
         exec(compile(ast.Module(body, []), "cell", "exec"), names)
         if last is not None:
-            value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)
-            formats = DisplayFormatter().format(value)[0] if value is not None else {}
-    return printed.getvalue(), formats
+            displayed.append(eval(compile(ast.Expression(last.value), "cell", "eval"), names))
+    return printed.getvalue(), [DisplayFormatter().format(value)[0] for value in displayed if value is not None]
 
 
 @pytest.mark.slow
@@ -76,11 +76,11 @@ def test_what_is_compared_everywhere_needs_no_data(path: Path, monkeypatch: pyte
         printed, formats = shown(body, names)
         if not compared:
             continue
-        for output in cell["outputs"]:
-            if output["output_type"] == "stream":
-                assert printed == "".join(output["text"])
-            for kind in ("text/plain", "text/html") if "data" in output else ():
-                assert formats[kind] == "".join(output["data"][kind])
+        data = [output["data"] for output in cell["outputs"] if "data" in output]
+        assert printed == "".join("".join(each["text"]) for each in cell["outputs"] if "text" in each)
+        assert len(formats) == len(data)
+        for found, wanted in zip(formats, data, strict=True):
+            assert all(found[kind] == "".join(wanted[kind]) for kind in ("text/plain", "text/html"))
 
 
 def test_the_chapters_have_their_tags() -> None:

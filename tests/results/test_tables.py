@@ -9,6 +9,8 @@ from advdiff.experiments import records, run
 from advdiff.experiments.plan import resolve
 from advdiff.experiments.recipes import RECIPES
 from advdiff.results import paper, paper_data, table
+from advdiff.results.compare import Contrast
+from advdiff.results.contrast_table import contrast_table
 from advdiff.results.layout import Entry, Layout
 from advdiff.results.measured import Cell
 from advdiff.results.paper import Reported
@@ -201,3 +203,23 @@ def test_deviations_stand_below_each_other_whatever_the_digits_before_them():
     lines = repr(Layout(("model", "n"), rows)).splitlines()[2:]
     assert len({line.index("±") for line in lines}) == 1
     assert lines[0].index(".") == lines[1].index(".")
+
+
+def test_the_column_of_seeds_can_be_left_out(tmp_path):
+    for seed in range(3):
+        records.append(tmp_path / "twitch.jsonl", twitch("mlp", seed, 0.6))
+    full, narrow = (table("twitch", tmp_path, columns=["DE"], count_seeds=each).layouts() for each in (True, False))
+    assert [tuple(each.heads) for each in (*full, *narrow)] == [("model", "seeds", "DE"), ("model", "DE")]
+    assert full[0].rows[0][0] == narrow[0].rows[0][0] and full[0].rows[0][2] == narrow[0].rows[0][1]
+
+
+def test_contrasts_have_their_interval_and_verdict():
+    found = [
+        Contrast("gcn", "mlp", 2.0, 0.5, 3.5, (3, 3), 0.012),
+        Contrast("gcn", "mine", -1.0, -2.5, 0.5, (3, 3), 0.3),
+    ]
+    made = contrast_table(found, "Gains.", form="+.1f", with_p=True)
+    assert made.heads == ("over", "gain", "verdict")
+    assert made.rows[0] == ("MLP", Entry("+2.0", note="[+0.5, +3.5]"), Entry("better", note="p = 0.012"))
+    assert made.rows[1] == ("mine", Entry("-1.0", note="[-2.5, +0.5]"), Entry("within the noise", note="p = 0.3"))
+    assert [row[2] for row in contrast_table(found).rows] == ["better", "within the noise"]
