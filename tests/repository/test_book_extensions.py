@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,16 +13,18 @@ from typing import Any
 import pytest
 import yaml
 from docutils import nodes
+from docutils.utils import new_document
 from sphinx import addnodes
 
-from tools import book_claims, book_numbers, book_reading
+from tools import book_claims, book_numbers, book_reading, book_search
 from tools.gather_claims import read_chapters
+from tools.tex_words import tex_words
 
 ROOT = Path(__file__).parents[2]
 PAGES = {"4": "notebooks/04_x", "6": "notebooks/06_y", "6a": "notebooks/06a_z", "10": "notebooks/10_t"}
 
 
-@pytest.mark.parametrize("name", ["book_claims", "book_numbers", "book_reading"])
+@pytest.mark.parametrize("name", ["book_claims", "book_numbers", "book_reading", "tex_words"])
 def test_examples_in_the_docstrings(name: str) -> None:
     assert doctest.testmod(importlib.import_module(f"tools.{name}")).failed == 0
 
@@ -94,3 +97,53 @@ def test_the_bar_says_where_the_chapter_stands() -> None:
     bar = book_reading.bar("b", ["a", "b", "c"])
     assert '<progress value="2" max="3"' in bar and "2nd of 3 chapters" in bar
     assert [f'value="{position}"' in bar for position in ("story", "code", "everything")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("tex", "words"),
+    [
+        (r"\tfrac1{\sqrt2}\tilde a_{uv}", "1/(√(2))ãᵤᵥ"),
+        (r"\bigl(\bI - \bC\bigr)^{-1}\bZ^\top", "(I − C)⁻¹Zᵀ"),
+        (r"\{1, \dots, N\}", "1, …, N"),
+        (r"\mathcal O(x\,e^{xT})", "O(x e^(xT))"),
+        (r"\underbrace{\beta\bV}_{\text{edges}}", "βV_(edges)"),
+    ],
+)
+def test_formulas_in_plain_letters(tex: str, words: str) -> None:
+    assert tex_words(tex) == words
+
+
+def test_no_formula_of_the_book_keeps_its_source() -> None:
+    sources = [
+        "".join(cell["source"])
+        for path in (ROOT / "notebooks").glob("*.ipynb")
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+        if cell["cell_type"] == "markdown"
+    ]
+    formulas = [formula for text in sources for formula in re.findall(r"(?<![$\\])\$([^$]+)\$", text)]
+    assert len(formulas) > 1000
+    assert [formula for formula in formulas if re.search(r"[\\{}]|frac", tex_words(formula))] == []
+
+
+def test_a_page_becomes_entries_of_the_search() -> None:
+    inner = nodes.section(
+        "", nodes.title("", "Why"), nodes.paragraph("", "Since ", nodes.math("", r"\beta > 0"), nodes.Text("."))
+    )
+    theorem = nodes.admonition(
+        "",
+        nodes.title("", "Growth"),
+        nodes.section("", nodes.paragraph("", "It grows.")),  # as sphinx-proof has it
+        realtype="theorem",
+        countertype="theorem",
+        ids=["thm-growth"],
+    )
+    inner["ids"], inner.children = ["why"], [*inner.children, theorem]
+    page = nodes.section("", nodes.title("", "A page"), nodes.paragraph("", "Text."), inner, ids=["page"])
+    page += nodes.container("", nodes.literal_block("", "code()"), classes=["cell_input"])
+    document = new_document("page")
+    document += page
+    assert list(book_search.entries(document, {"theorem": {"thm-growth": ("5", 2)}})) == [
+        ("page", "A page", "", "Text."),
+        ("section", "Why", "why", "Since β > 0."),
+        ("theorem", "Theorem 5.2 (Growth)", "thm-growth", "It grows."),
+    ]
