@@ -69,7 +69,8 @@ def words_of(node: nodes.Node) -> str:
         return node.astext()
     if isinstance(node, (nodes.math, nodes.math_block)):
         formula = tex_words(node.astext())
-        return formula if len(formula) <= LONGEST_FORMULA else "…"
+        shown = formula if len(formula) <= LONGEST_FORMULA else "…"
+        return shown if isinstance(node, nodes.math) else f" {shown} "
     if not isinstance(node, nodes.Element) or isinstance(node, _SKIPPED) or _is_section(node) or _entry_kind(node):
         return ""
     if {"cell_input", "verdicts"} & set(node.get("classes", [])):

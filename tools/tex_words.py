@@ -6,6 +6,7 @@ r"""A formula in plain letters, for places where nothing is typeset: the excerpt
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from docutils.utils.math import tex2unichar as letters
 
@@ -59,7 +60,8 @@ def tex_words(tex: str) -> str:
         text = re.sub(_FONT + _ARGUMENT, r"\1", text)
         text = _SHIFT.sub(_shifted, text)
     text = text.replace(r"\|", "‖")
-    return " ".join(re.sub(r"[{}\\]", "", text).replace("-", "−").split())
+    text = re.sub(r"[{}\\]", "", text).replace("-", "−")
+    return unicodedata.normalize("NFC", " ".join(text.split()))
 
 
 def _shifted(found: re.Match[str]) -> str:
