@@ -140,7 +140,7 @@ def gather(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     if app.builder.name != "html":
         return
     page, address = _title(doctree), app.builder.get_target_uri(docname)
-    numbers: dict[str, dict[str, Any]] = app.env.toc_fignumbers.get(docname, {})  # type: ignore[assignment]
+    numbers: dict[str, dict[str, Any]] = app.env.toc_fignumbers.get(docname, {})
     for kind, title, anchor, text in entries(doctree, numbers):
         _ENTRIES.append(Entry(kind, title, page, f"{address}#{anchor}" if anchor else address, text))
 
