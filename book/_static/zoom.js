@@ -2,18 +2,19 @@
 document.addEventListener("DOMContentLoaded", () => {
   const images = document.querySelectorAll(".bd-article figure img, .bd-article div.cell_output img");
   if (!images.length) return;
-  const dialog = document.createElement("dialog"), large = new Image(), close = document.createElement("button");
+  const dialog = document.createElement("dialog"), close = document.createElement("button");
   dialog.className = "zoom";
   Object.assign(close, { type: "button", textContent: "Close" });
-  dialog.append(close, large);
+  dialog.append(close);
   dialog.addEventListener("click", () => dialog.close());
   document.body.append(dialog);
 
   function open(image) {
     dialog.setAttribute("aria-label", image.alt);
-    Object.assign(large, { src: image.currentSrc || image.src, alt: image.alt });
+    const large = Object.assign(new Image(), { src: image.currentSrc || image.src, alt: image.alt });
     // As large as the window, and larger where the picture has more to show, as on a phone.
     large.style.width = `${Math.max(window.innerWidth - 32, Math.min(image.naturalWidth, 2.5 * window.innerWidth))}px`;
+    dialog.replaceChildren(close, large);
     dialog.showModal();
     dialog.scrollTo(0, 0);
   }

@@ -9,7 +9,7 @@ from tools.chromium import PHONE, Browser
 
 STATE = """
 const dialog = document.querySelector("dialog.zoom"), large = dialog.querySelector("img");
-return { open: dialog.open, name: dialog.ariaLabel, width: large.getBoundingClientRect().width };
+return { open: dialog.open, name: dialog.ariaLabel, width: large?.getBoundingClientRect().width };
 """
 
 
