@@ -1,8 +1,9 @@
 """A Sphinx extension: a page loads what it uses and nothing else, and the scripts of the playground are served.
 
 The theme writes two heavy things into every page. One is the script of Font Awesome, 1.5 MB, which redraws icons that
-its font has drawn already; the other is the index of the search, which only the page of the search reads. And a page
-with a playground needs nothing of the script of Jupyter's widgets, 1.9 MB: book/_static/local_widgets.js shows it.
+its font has drawn already; the other is Sphinx's index for its search, whose place tools/book_search.py has taken. And
+a page with a playground needs nothing of the script of Jupyter's widgets, 1.9 MB: book/_static/local_widgets.js shows
+it.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _SEARCH = re.compile(r"\s*<script[^>]*/?(?:searchtools|language_data|searchindex
 _SLIDERS = re.compile(r"\s*<script[^>]*/widgets/embed\.js[^>]*></script>")
 
 
-def lightened(text: str, is_search: bool) -> str:
+def lightened(text: str) -> str:
     """The page without the scripts that it has no use for."""
-    text = _ICONS.sub("", text)
+    text = _SEARCH.sub("", _ICONS.sub("", text))
     of = '"model_module": "{}"'.format
     has_sliders, has_playground = of("@jupyter-widgets/controls") in text, of("anywidget") in text
     if has_sliders and has_playground:
@@ -36,7 +37,7 @@ def lightened(text: str, is_search: bool) -> str:
         )
     if not has_sliders:
         text = _SLIDERS.sub("", text)
-    return text if is_search else _SEARCH.sub("", text)
+    return text
 
 
 def playground_script() -> str:
@@ -71,12 +72,12 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
     folder = Path(app.outdir)
+    (folder / "searchindex.js").unlink(missing_ok=True)
     (folder / "_static" / "playground.js").write_text(playground_script(), encoding="utf-8")
     (folder / "_static" / "discs.js").write_text(discs_script(), encoding="utf-8")
     for path in folder.rglob("*.html"):
         if "_static" not in path.relative_to(folder).parts:
-            page = path.read_text(encoding="utf-8")
-            path.write_text(lightened(page, path.name == "search.html"), encoding="utf-8")
+            path.write_text(lightened(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

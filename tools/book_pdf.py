@@ -12,7 +12,6 @@ from __future__ import annotations
 import base64
 import io
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,7 +30,7 @@ PRINT = {"paperWidth": 210 / 25.4, "paperHeight": 297 / 25.4, "printBackground":
 
 # Chromium keeps the place of an anchor only if its page has a link to it, seen or not.
 PREPARE = r"""
-const [chapter, before] = arguments, article = document.querySelector("article");
+const [before] = arguments, article = document.querySelector("article");
 const links = document.createElement("div");
 links.hidden = true;
 for (const target of article.querySelectorAll("[id]:not(svg *)")) {
@@ -45,7 +44,7 @@ const words = heading => {
   for (const mark of copy.querySelectorAll(".headerlink")) mark.remove();
   return copy.textContent.trim().replace(/\s+/g, " ");
 };
-const title = chapter + words(article.querySelector("h1"));
+const title = words(article.querySelector("h1"));
 const root = document.documentElement.style;
 root.counterReset = `page ${before}`;
 root.setProperty("--book-running-title", JSON.stringify(title));
@@ -104,8 +103,7 @@ def print_pages(browser: chromium.Browser, pages: Sequence[str]) -> dict[str, Sh
     for page in pages:
         browser.open(page)
         browser.set_theme("light")
-        chapter = re.match(r"notebooks/0*(\d+[a-z]?)_", page)
-        title, sections = browser.run(PREPARE, f"{chapter[1]} " if chapter else "", before)
+        title, sections = browser.run(PREPARE, before)
         answer = browser.driver.execute_cdp_cmd("Page.printToPDF", PRINT)
         printed[page] = Sheets(title, sections, PdfReader(io.BytesIO(base64.b64decode(answer["data"]))))
         print(f"{before + 1:5d}  {title}", flush=True)

@@ -1,4 +1,8 @@
-"""The picture of all claims: a row of squares per chapter, one square per claim."""
+"""The picture of all claims: a row of squares per chapter, one square per claim.
+
+On the page of claims, which it is a part of, titles lead to the claims of their chapter and squares to their claim. A
+keyboard steps through the titles only: the rows of the tables follow, and 200 squares before them would be in its way.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +39,12 @@ def column(claim: Claim) -> int:
 def square(claim: Claim, x: int, y: int) -> str:
     colour = COLOURS[claim.verdict]
     fill, ink = (colour, "#ffffff") if claim.of_the_paper else ("#ffffff", colour)
+    name = claim.number.replace(".", "-")
     return (
-        f'<g transform="translate({x} {y})"><title>{escape(f"{claim.number} {claim.verdict}")}</title>'
+        f'<a href="#claim-{name}" tabindex="-1"><g transform="translate({x} {y})"><title>'
+        f"{escape(f'{claim.number} {claim.verdict}')}</title>"
         f'<rect x="1" y="1" width="{SIDE - 2}" height="{SIDE - 2}" rx="3" fill="{fill}" stroke="{colour}"'
-        f' stroke-width="1.6"/>{GLYPHS[claim.verdict].format(ink=ink)}</g>'
+        f' stroke-width="1.6"/>{GLYPHS[claim.verdict].format(ink=ink)}</g></a>'
     )
 
 
@@ -60,7 +66,8 @@ def draw(chapters: Sequence[tuple[str, Sequence[Claim]]]) -> str:
     for row, (title, claims) in enumerate(chapters):
         y = TOP + row * PITCH
         lines.append(
-            f'<text x="{LEFT - 12}" y="{y + 16}" font-size="14" fill="#222222" text-anchor="end">{escape(title)}</text>'
+            f'<a href="#claims-of-chapter-{title.partition(" ")[0]}"><text x="{LEFT - 12}" y="{y + 16}" font-size="14"'
+            f' fill="#222222" text-anchor="end">{escape(title)}</text></a>'
         )
         lines += [square(claim, LEFT + column(claim) * PITCH, y) for claim in claims]
     return "\n".join([*lines, "</svg>"]) + "\n"

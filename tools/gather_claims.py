@@ -71,10 +71,11 @@ puts to the test: {own_verdicts}.
 ```{{figure}} images/{picture}
 :name: fig-claims
 :alt: {alt}
-:width: 100%
+:class: inline-svg
 
 All claims, one square each, chapter by chapter: ✓ holds, ◐ holds with a condition, △ gap in the proof, ✗ fails, ? not
-decided. Full squares are statements of the paper, empty ones those of this book.
+decided. Full squares are statements of the paper, empty ones those of this book. A square leads to its claim, and the
+number of a claim to the cell of the chapter that computed its evidence.
 ```
 """
 
@@ -169,8 +170,7 @@ def summary(chapters: Sequence[Chapter]) -> str:
     """Counts by verdict, one row per chapter, then by who says it."""
     claims = [claim for chapter in chapters for claim in chapter.claims]
     groups = [
-        (f"[{c.ledger.chapter}. {markdown(c.title)}](#claims-of-chapter-{c.ledger.chapter})", c.claims)
-        for c in chapters
+        (f"[{c.ledger.chapter} {markdown(c.title)}](#claims-of-chapter-{c.ledger.chapter})", c.claims) for c in chapters
     ]
     groups += [
         ("*statements of the paper*", [claim for claim in claims if claim.of_the_paper]),
@@ -204,7 +204,7 @@ def table(chapter: Chapter) -> str:
     """The claims of one chapter, each with a label of its own."""
     lines = [
         f"(claims-of-chapter-{chapter.ledger.chapter})=",
-        f"## {chapter.ledger.chapter}. {markdown(chapter.title)}",
+        f"## {chapter.ledger.chapter} {markdown(chapter.title)}",
         "",
         f"Tested in [chapter {chapter.ledger.chapter}]({link(chapter)}).",
         "",
@@ -221,9 +221,9 @@ def table(chapter: Chapter) -> str:
     ]
     for claim in chapter.claims:
         lines += [
-            f"* - (claim-{claim.number.replace('.', '-')})=",
+            f"* - (claim-{(name := claim.number.replace('.', '-'))})=",
             "",
-            f"    {claim.number}",
+            f"    {{ref}}`{claim.number} <evidence-{name}>`",
             f"  - {where(claim)}",
             f"  - {markdown(claim.statement)}",
             f"  - {markdown(claim.measured)}",
@@ -257,7 +257,7 @@ def files(root: Path) -> dict[Path, str]:
     chapters = read_chapters(root)
     if not chapters:
         sys.exit(f"no notebooks in {root / 'notebooks'}")
-    rows = [(f"{chapter.ledger.chapter}. {chapter.title}", chapter.claims) for chapter in chapters]
+    rows = [(f"{chapter.ledger.chapter} {chapter.title}", chapter.claims) for chapter in chapters]
     return {PAGE: page(chapters), PICTURE: claims_picture.draw(rows)}
 
 

@@ -77,7 +77,7 @@ def test_a_book_is_built_both_ways(given: str, tmp_path: Path) -> None:
 
 def test_the_book_uses_the_extension() -> None:
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    assert "address" in config["sphinx"]["config"]["extensions"]
+    assert "tools.address" in config["sphinx"]["config"]["extensions"]
     assert "repository" not in config and "launch_buttons" not in config
     buttons = [name for name in config["html"] if name.startswith("use_")]
     assert not buttons, "they come with the address"
