@@ -9,7 +9,7 @@ from tools.chromium import Browser
 from tools.reading_measures import measure
 
 # For every chapter: the largest value that was measured, or the aim where all chapters reach it. Only ever lower these.
-AT_MOST = {"code": 0.12, "long": 0, "tables": 16, "cut_laptop": 12, "cut_phone": 31, "megabytes": 3.0}
+AT_MOST = {"code": 0.12, "long": 0, "tables": 10, "cut_laptop": 0, "cut_phone": 4, "megabytes": 3.0}
 AT_LEAST = {"letters": 10.0, "pixels": 0.98}
 
 
